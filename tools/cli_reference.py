@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,14 @@ with 0 for success, 1 for a failure, and 2 for wrong arguments.
 They may stand before or after the command.
 
 """
+SHARED = """
+## Arguments of several commands
+
+They mean the same wherever a usage or a line *Also* names them.
+
+"""
+# From this number of commands on, an argument is described once for all of them.
+MANY = 2
 
 
 def main() -> int:
@@ -46,56 +55,85 @@ def page() -> str:
     parser = CommandLine().parser
     [commands] = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
     common = [one for one in parser._actions if one is not commands]
-    names = {name for one in common for name in one.option_strings}
-    parts = [HEAD, table(common)]
-    return "".join([*parts, *sections(commands, "", names)])
+    names = {form for one in common for form in one.option_strings}
+    taken = [one for command in parsers(commands) for one in arguments(command, names)]
+    many: dict[str, str] = {}  # by name: the most common meaning
+    named = {row(one): name(one) for one in taken}
+    for text, count in Counter(map(row, taken)).most_common():
+        if count >= MANY:
+            many.setdefault(named[text], text)
+    parts = [HEAD, table(map(row, common)), SHARED, table(many[one] for one in sorted(many))]
+    return "".join([*parts, *sections(commands, "", names, set(many.values()))])
+
+
+def parsers(commands: argparse._SubParsersAction[Any]) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of the commands and of their subcommands."""
+    for command in (commands.choices[one] for one in sorted(commands.choices)):
+        yield command
+        for one in command._actions:
+            if isinstance(one, argparse._SubParsersAction):
+                yield from parsers(one)
+
+
+def arguments(command: argparse.ArgumentParser, common: set[str]) -> list[argparse.Action]:
+    """What a command takes besides the options of every command."""
+    return [
+        one
+        for one in command._actions
+        if one.help != argparse.SUPPRESS
+        and not common.intersection(one.option_strings)
+        and not isinstance(one, argparse._SubParsersAction)
+    ]
 
 
 def sections(
-    commands: argparse._SubParsersAction[Any], before: str, common: set[str]
+    commands: argparse._SubParsersAction[Any], before: str, common: set[str], shared: set[str]
 ) -> Iterator[str]:
     """The commands, each followed by its subcommands."""
     helps = {one.dest: one.help or "" for one in commands._choices_actions}
-    for name in sorted(commands.choices):
-        command, title = commands.choices[name], f"{before}{name}"
-        mine = [one for one in command._actions if not common.intersection(one.option_strings)]
-        inner = [one for one in mine if isinstance(one, argparse._SubParsersAction)]
-        own = [one for one in mine if one not in inner]
-        text = command.description or f"{helps[name][:1].upper()}{helps[name][1:]}."
-        line = command.usage or usage(title, own)
+    for called in sorted(commands.choices):
+        command, title = commands.choices[called], f"{before}{called}"
+        inner = [one for one in command._actions if isinstance(one, argparse._SubParsersAction)]
+        taken = arguments(command, common)
+        own = [row(one) for one in taken if row(one) not in shared]
+        also = [name(one) for one in taken if one.option_strings and row(one) in shared]
+        text = command.description or f"{helps[called][:1].upper()}{helps[called][1:]}."
+        line = command.usage or usage(title, taken)
         yield f"\n## {title}\n\n{text}\n\n```text\n{line}\n```\n"
         if own:
             yield f"\n{table(own)}"
+        if also:
+            yield f"\nAlso {', '.join(f'`{one}`' for one in also)}.\n"
         for one in inner:
-            yield from sections(one, f"{title} ", common)
+            yield from sections(one, f"{title} ", common, shared)
 
 
-def usage(name: str, actions: Iterable[argparse.Action]) -> str:
+def usage(command: str, actions: list[argparse.Action]) -> str:
     """One line: the command, ``[options]`` if it has options, and its arguments."""
-    actions = [one for one in actions if one.help != argparse.SUPPRESS]
-    words = ["episodica", name]
-    if any(one.option_strings for one in actions):
-        words.append("[options]")
-    for one in actions:
-        if not one.option_strings:
-            shown = metavar(one)
-            words.append(f"[{shown}]" if one.nargs == "?" else shown)
-    return " ".join(words)
+    options = " [options]" if any(one.option_strings for one in actions) else ""
+    return " ".join(
+        [f"episodica {command}{options}", *(name(one) for one in actions if not one.option_strings)]
+    )
 
 
-def table(actions: Iterable[argparse.Action]) -> str:
-    """A row for each argument and option."""
-    rows = ["| Argument | Meaning |\n|---|---|\n"]
-    for one in actions:
-        if one.help == argparse.SUPPRESS:
-            continue
-        names = ", ".join(f"`{name}`" for name in one.option_strings) or f"`{metavar(one)}`"
-        value = f" `{metavar(one)}`" if one.option_strings and one.nargs != 0 else ""
-        text = (one.help or "the user; may be left out if the store has only one").replace(
-            "|", "\\|"
-        )
-        rows.append(f"| {names}{value} | {text} |\n")
-    return "".join(rows)
+def table(rows: Iterable[str]) -> str:
+    """A table of arguments and options."""
+    return "".join(["| Argument | Meaning |\n|---|---|\n", *rows])
+
+
+def row(one: argparse.Action) -> str:
+    """The line of an argument or option in a table."""
+    names = ", ".join(f"`{form}`" for form in one.option_strings or [name(one)])
+    value = f" `{metavar(one)}`" if one.option_strings and one.nargs != 0 else ""
+    text = one.help or "the user; may be left out if the store has only one"
+    return f"| {names}{value} | {text.replace('|', chr(92) + '|')} |\n"
+
+
+def name(one: argparse.Action) -> str:
+    """The longest form of an option; an argument, in brackets if it may be left out."""
+    if one.option_strings:
+        return one.option_strings[-1]
+    return f"[{metavar(one)}]" if one.nargs == "?" else metavar(one)
 
 
 def metavar(action: argparse.Action) -> str:
