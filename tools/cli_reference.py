@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ They may stand before or after the command.
 SHARED = """
 ## Arguments of several commands
 
-They mean the same wherever a usage or a line *Also* names them.
+They mean the same wherever a command names them.
 
 """
 # From this number of commands on, an argument is described once for all of them.
@@ -62,7 +62,7 @@ def page() -> str:
     for text, count in Counter(map(row, taken)).most_common():
         if count >= MANY:
             many.setdefault(named[text], text)
-    parts = [HEAD, table(map(row, common)), SHARED, table(many[one] for one in sorted(many))]
+    parts = [HEAD, *map(row, common), SHARED, *(many[one] for one in sorted(many))]
     return "".join([*parts, *sections(commands, "", names, set(many.values()))])
 
 
@@ -99,11 +99,9 @@ def sections(
         also = [name(one) for one in taken if one.option_strings and row(one) in shared]
         text = command.description or f"{helps[called][:1].upper()}{helps[called][1:]}."
         line = command.usage or usage(title, taken)
-        yield f"\n## {title}\n\n{text}\n\n```text\n{line}\n```\n"
-        if own:
-            yield f"\n{table(own)}"
         if also:
-            yield f"\nAlso {', '.join(f'`{one}`' for one in also)}.\n"
+            own.append(f"* also {', '.join(f'`{one}`' for one in also)}\n")
+        yield "".join([f"\n## {title}\n\n{text}\n\n`{line}`\n", *["\n"][: len(own)], *own])
         for one in inner:
             yield from sections(one, f"{title} ", common, shared)
 
@@ -116,17 +114,11 @@ def usage(command: str, actions: list[argparse.Action]) -> str:
     )
 
 
-def table(rows: Iterable[str]) -> str:
-    """A table of arguments and options."""
-    return "".join(["| Argument | Meaning |\n|---|---|\n", *rows])
-
-
 def row(one: argparse.Action) -> str:
-    """The line of an argument or option in a table."""
-    names = ", ".join(f"`{form}`" for form in one.option_strings or [name(one)])
-    value = f" `{metavar(one)}`" if one.option_strings and one.nargs != 0 else ""
-    text = one.help or "the user; may be left out if the store has only one"
-    return f"| {names}{value} | {text.replace('|', chr(92) + '|')} |\n"
+    """The line of an argument or option in a list."""
+    value = f" {metavar(one)}" if one.option_strings and one.nargs != 0 else ""
+    names = ", ".join(f"`{form}{value}`" for form in one.option_strings or [name(one)])
+    return f"* {names}: {one.help or 'the user; may be left out if the store has only one'}\n"
 
 
 def name(one: argparse.Action) -> str:

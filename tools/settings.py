@@ -35,16 +35,16 @@ which of them wins.
 
 <div class="figures names" markdown>
 
-| Setting | Type | Default | Allowed | Meaning |
-|---|---|---|---|---|
+| Setting | Values | Default | Meaning |
+|---|---|---|---|
 """
 TAIL = """
 </div>
 
 `llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`; in a TOML file they are the
 tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
-`EPISODICA_EMBEDDING_...`. An embedding model can also be named by one string, such as
-`embedding = "ollama:nomic-embed-text"` at the top of the file or in `EPISODICA_EMBEDDING`.
+`EPISODICA_EMBEDDING_...`. One string can name an embedding model, too: `embedding =
+"ollama:nomic-embed-text"` in the file, or `EPISODICA_EMBEDDING`.
 
 `keep_thinking` (bool, default `False`) keeps what a model thought before it answered (parts of
 type `thinking` or `reasoning`, `reasoning_content`, `<think>`) as its words. Without it every way
@@ -99,15 +99,18 @@ def python_type(row: dict[str, Any]) -> str:
     return TYPES[row["kind"]]
 
 
-def shown_type(row: dict[str, Any]) -> str:
-    """The type as shown to users."""
+def shown_values(row: dict[str, Any]) -> str:
+    """The type and bounds as shown to users."""
     if row["kind"] == "choice":
-        return "str"
-    if row["kind"] == "numbers":
-        return f"tuple of {len(row['default'])} float"
+        return ", ".join(f"`{word}`" for word in row["choices"])
+    if row["kind"] == "boolean":
+        return "bool"
     if row["kind"] == "text":
-        return "str or None"
-    return TYPES[row["kind"]]
+        return "str or `None`"
+    numbers = row["kind"] == "numbers"
+    kind = f"{len(row['default'])} float" if numbers else TYPES[row["kind"]]
+    bounds = re.sub(r"^between (\S+) and ", r"\1 to ", grouped(row["allowed"]))
+    return f"{kind}, {bounds}"
 
 
 def python_value(row: dict[str, Any]) -> str:
@@ -124,14 +127,7 @@ def page(table: list[dict[str, Any]]) -> str:
 
 def line(row: dict[str, Any]) -> str:
     """The setting as a row of the page's table."""
-    default, allowed = f"`{python_value(row)}`", grouped(row["allowed"])
-    if row["kind"] == "choice":
-        allowed = ", ".join(f"`{word}`" for word in row["choices"])
-    elif row["kind"] == "text":
-        allowed = "a text, or `None`"
-    elif row["kind"] == "boolean":
-        allowed = "`True`, `False`"
-    cells = (f"`{row['name']}`", shown_type(row), default, allowed, row["documentation"])
+    cells = (f"`{row['name']}`", shown_values(row), f"`{python_value(row)}`", row["documentation"])
     return f"| {' | '.join(cells)} |\n"
 
 
