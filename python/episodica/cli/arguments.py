@@ -38,7 +38,7 @@ _FILE = (
     "`Name:` on each line; `-` is standard input"
 )
 _FORMAT = "the format of the file (default: its content tells)"
-_SECRETS = "what becomes of keys, passwords and card numbers (default mask)"
+_SECRETS = "keys, passwords and card numbers (default mask)"
 _EPILOG = """\
 data goes to stdout (one JSON document with --json), everything else to stderr.
 examples:
@@ -152,8 +152,8 @@ class CommandLine:
         option(stated, "--kind", "its category (default: the rules tell)", choices=FACT_KINDS)
         option(stated, "--valid-from DATE", "from when on it held (default now)")
         option(stated, "--agent A", "the agent that states it")
-        option(stated, "--subject NAME", "who or what it is about (default: the user)")
-        option(stated, "--attribute NAME", "what it tells; a new value ends the former one")
+        option(stated, "--subject NAME", "the person or thing (default: the user)")
+        option(stated, "--attribute NAME", "such as `home`; a new value ends the former one")
         option(stated, "--value TEXT", "the value of the attribute")
         option(stated, "--metadata JSON", "a JSON object to keep with it")
         option(stated, "--expires-after SECONDS", "for how long searches find it", type=float)
@@ -239,7 +239,7 @@ class CommandLine:
         option(facts, "--attribute A", "only this attribute, like `home`")
         messages = self._add("messages", commands.messages, "list a user's messages")
         for listing in (episodes, facts):
-            option(listing, "--archived", "include what was archived or has expired")
+            option(listing, "--archived", "include archived and expired records")
         for listing in (messages, episodes, facts):
             _add_user(listing)
             option(listing, "--limit N", "maximum number of rows")
@@ -255,7 +255,7 @@ class CommandLine:
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
         history.add_argument("id", metavar="ID", help="id or URI of an episode or a fact")
-        known = self._add("profile", overviews.profile, "show what is known of a user now")
+        known = self._add("profile", overviews.profile, "show the current facts about a user")
         _add_user(known)
         overviews.add_profile_arguments(known)
         _add_user(self._add("sessions", overviews.sessions, "list a user's sessions"))
@@ -308,7 +308,7 @@ class CommandLine:
         option(fading, "--exempt", "no facts of this category", action="append", choices=FACT_KINDS)
         option(fading, "--episodes", "episodes as well")
         option(fading, "--agent A", "only this agent")
-        option(fading, "--archive", "archive what is listed")
+        option(fading, "--archive", "archive the listed records")
         for name, command, text in (
             ("archive", shelving.archive, "take records out of searches; deletes nothing"),
             ("restore", shelving.restore, "take archived records back into searches"),

@@ -39,7 +39,7 @@ def add_store_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argume
             ("check", "look at the server and the tables"),
             ("grant", "let a role of the database read the tenant"),
             ("revoke", "end a role's right to read the tenant"),
-            ("purge", "write the tables anew without what was deleted"),
+            ("purge", "rewrite the tables without deleted rows"),
         )
     ]
     for verb in made[3:5]:

@@ -23,11 +23,7 @@ def add_events_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "user_id", nargs="?", metavar="USER", help="only this user (default: all users)"
     )
-    option(
-        parser,
-        "--after CURSOR",
-        "only what follows a cursor, or `latest` for what happens from now on",
-    )
+    option(parser, "--after CURSOR", "only events after a cursor, or `latest` for new ones")
     option(parser, "--limit N", "maximum number of events")
     option(parser, "--follow", "wait for more; JSON is one object per line then")
 
