@@ -49,7 +49,7 @@ from compact_numpy import vector
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "0712978bd3e746b177ae4e944a623482b0959f5ac5235c30c3b2d8dec88a4d62"
+SHA256 = "5a27ee9ea3c34152f8064ae7970e73a765d6acc62194750b0c9d52caafc8acf1"
 
 FILES = ("chats", "chats_held", "authored", "talk", "plain", "second_talk", "titles")
 SINGLE = ("worth", "must", "small_talk", "unclear", "outcome", "title")
@@ -75,7 +75,7 @@ SURE = {
     "must": ("authored", 0.79),
     "small_talk": ("authored", 0.8),
     "unclear": ("chats talk", 0.5),
-    "profile": ("chats chats_held talk", 0.72),
+    "profile": ("chats chats_held talk", 0.68),
     "outcome": ("authored talk", 0.8),
 }
 # Weights of a sentence: one that is only worth a note, for `must`; one of `plain.tsv`.

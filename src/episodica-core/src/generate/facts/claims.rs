@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use crate::config::{LearnFrom, MemoryConfig};
+use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
 use crate::generate::voice::{base_voice, said_by, spans};
 use crate::model::{FactQuote, MemoryKind, Message};
@@ -156,36 +157,83 @@ fn kept_spans(
     let mut kept: Vec<KeptSpan> = Vec::new();
     // The sentence before, if it can be quoted together with the next one.
     let mut before: Option<Range<usize>> = None;
+    for clause in scored_clauses(content, by_agent, is_own) {
+        let Some(clause) = clause else {
+            before = None;
+            continue;
+        };
+        let ScoredClause { range, asks, is_own, heads } = clause;
+        let text = &content[range.clone()];
+        let judged = if is_own {
+            judge(text, asks, &heads, by_agent, min_importance)
+        } else {
+            Err(RejectReason::Quoted)
+        };
+        match judged {
+            Ok((importance, kind)) => {
+                let is_clear = heads.unclear <= SURELY_CLEAR;
+                let with_before = before.clone().filter(|_| !is_clear);
+                let whole = with_before
+                    .map(|before| before.start..range.end)
+                    .filter(|whole| fits(&content[whole.clone()]))
+                    .unwrap_or_else(|| range.clone());
+                push_merged(&mut kept, KeptSpan { range: whole, importance, kind });
+            }
+            Err(reason) => reject(message, text, reason),
+        }
+        let is_told = is_own && !asks && heads.small_talk <= 0.0;
+        before = is_told.then_some(range);
+    }
+    kept
+}
+
+/// A clause that was spoken, with its scores.
+struct ScoredClause {
+    range: Range<usize>,
+    asks: bool,
+    is_own: bool,
+    heads: SentenceHeads,
+}
+
+/// The clauses of a text in order; `None` stands for what nobody spoke. Vectors are made only of
+/// the speaker's own clauses that words leave open, and of one message at once, so that they
+/// depend on nothing else.
+fn scored_clauses(
+    content: &str,
+    by_agent: bool,
+    is_own: impl Fn(&Range<usize>) -> bool,
+) -> Vec<Option<ScoredClause>> {
+    let mut clauses = Vec::new();
     for unit in &spoken_sentences(content) {
         if !unit.is_speech {
-            before = None;
+            clauses.push(None);
             continue;
         }
         for range in clauses_within(content, unit) {
             let text = &content[range.clone()];
-            let heads = SentenceHeads::of(text, by_agent);
-            let judged = if is_own(&range) {
-                judge(text, unit, &heads, by_agent, min_importance)
-            } else {
-                Err(RejectReason::Quoted)
-            };
-            match judged {
-                Ok((importance, kind)) => {
-                    let is_clear = heads.unclear <= SURELY_CLEAR;
-                    let with_before = before.clone().filter(|_| !is_clear);
-                    let whole = with_before
-                        .map(|before| before.start..range.end)
-                        .filter(|whole| fits(&content[whole.clone()]))
-                        .unwrap_or_else(|| range.clone());
-                    push_merged(&mut kept, KeptSpan { range: whole, importance, kind });
-                }
-                Err(reason) => reject(message, text, reason),
+            // "[Image: a dog on a beach]" describes what was sent.
+            if text.starts_with('[') && text.ends_with(']') {
+                clauses.push(None);
+                continue;
             }
-            let is_told = is_own(&range) && !unit.asks && heads.small_talk <= 0.0;
-            before = is_told.then_some(range);
+            let heads = SentenceHeads::of(text, by_agent);
+            let is_own = is_own(&range);
+            clauses.push(Some(ScoredClause { range, asks: unit.asks, is_own, heads }));
         }
     }
-    kept
+    let mut open: Vec<&mut ScoredClause> = clauses
+        .iter_mut()
+        .flatten()
+        .filter(|clause| clause.is_own && !clause.asks && clause.heads.is_open(by_agent))
+        .collect();
+    let texts: Vec<&str> = open.iter().map(|clause| &content[clause.range.clone()]).collect();
+    // Without vectors the scores of the words stand.
+    if let Ok(vectors) = CompactEmbedder.embed(&texts) {
+        for ((clause, text), vector) in open.iter_mut().zip(&texts).zip(vectors.rows()) {
+            clause.heads = SentenceHeads::with_vector(text, by_agent, &vector.to_vec());
+        }
+    }
+    clauses
 }
 
 /// Adds a span; one that overlaps the last span becomes one with it.
@@ -204,7 +252,7 @@ fn push_merged(kept: &mut Vec<KeptSpan>, span: KeptSpan) {
 /// Importance and category of a sentence, or the reason why it is no fact.
 fn judge(
     text: &str,
-    unit: &SpokenSentence,
+    asks: bool,
     heads: &SentenceHeads,
     by_agent: bool,
     min_importance: f32,
@@ -212,7 +260,7 @@ fn judge(
     if !fits(text) {
         return Err(RejectReason::TooLong);
     }
-    if unit.asks {
+    if asks {
         return Err(RejectReason::Question);
     }
     if by_agent {
@@ -221,22 +269,17 @@ fn judge(
         let reason = RejectReason::NotAboutUser;
         return if is_kept { Ok((importance, MemoryKind::Decision)) } else { Err(reason) };
     }
+    if heads.small_talk > 0.0 {
+        return Err(RejectReason::LowImportance);
+    }
     let is_vital = heads.must > 0.0;
     let worth = sigmoid(SLOPE * (heads.worth - MIDDLE));
     let least = if is_vital { VITAL + (1.0 - VITAL) * sigmoid(heads.must) } else { 0.0 };
     let importance = worth.max(least);
-    if importance < min_importance || heads.small_talk > 0.0 && !is_vital {
+    if importance < min_importance {
         return Err(RejectReason::LowImportance);
     }
-    Ok((importance, kind_of(heads, is_vital)))
-}
-
-/// The category of a person's sentence: a section of the profile, or none.
-fn kind_of(heads: &SentenceHeads, is_vital: bool) -> MemoryKind {
-    if heads.profile <= 0.0 && !is_vital {
-        return MemoryKind::Event;
-    }
-    section_kind(heads.section)
+    Ok((importance, heads.profile_section().map_or(MemoryKind::Event, section_kind)))
 }
 
 /// The category that stands for a section of the profile.
