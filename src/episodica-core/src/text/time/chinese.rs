@@ -158,6 +158,8 @@ impl<'t> ChinesePosition<'t> {
                 self.follows("证证声表发文聪透证證聲發聰")
                     || self.follows("说說") && rest[word.len()..].starts_with("天气")
             }
+            // Japanese 一昨日 is the day before yesterday.
+            -1 => self.text[..self.start].ends_with('一'),
             -2 => self.follows("以之目从從提面当當天年月周午"),
             2 => self.follows("以之然最今随隨先天年月周午"),
             _ => false,

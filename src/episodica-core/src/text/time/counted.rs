@@ -47,6 +47,10 @@ impl MatchPlace<'_, '_> {
     }
 
     pub(super) fn weekend(&self) -> Option<DateMatch> {
+        // "For the weekend of the 21st" means that one.
+        if self.text[self.end..].starts_with(" of ") {
+            return None;
+        }
         let (saturday, _) = calendar::weekend(self.today, 0)?;
         let (offset, sure) = match self.clear_lean(DateReach::Week) {
             TimeLean::Future => (0, true),
