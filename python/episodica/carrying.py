@@ -113,7 +113,7 @@ def read(
 ) -> str:
     """A text of the tree, in one of three layers.
 
-    L0 is an abstract of at most 100 tokens, L1 an overview (of an episode: its narrative), L2
+    L0 is an abstract of at most 100 tokens, L1 an overview (of an episode: its content), L2
     the whole record (of an episode: its messages, verbatim). Folders have layers too.
 
     Parameters

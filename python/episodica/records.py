@@ -69,7 +69,7 @@ class Message(Keyed):
 class Episode(Keyed):
     """A part of a conversation that belongs together.
 
-    An episode is told at three depths: title and summary, narrative, messages.
+    An episode is told at three depths: title and summary, content, messages.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Episode(Keyed):
     title, summary : str
         A title as a person would give it, and a summary of at most 100 tokens.
     content : str
-        The narrative: third person, relative dates resolved.
+        The messages with speakers and resolved dates, or a model's narrative.
     original_messages : tuple of Message
         The messages, verbatim, in order.
     message_count : int

@@ -57,7 +57,7 @@ class VectorCounts(Report):
     messages : int
         Of messages.
     episodes : int
-        Of episodes: one for title and summary, one for the narrative.
+        Of episodes: the mean of the messages' vectors each.
     semantic : int
         Of facts.
     """

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import Episode, MemorySystem
 from episodica import cli as command_line
 from episodica.cli.output import columns
 
@@ -95,14 +95,21 @@ def test_a_context_never_says_that_she_still_lives_in_bristol(nora: MemorySystem
             assert text.index("I live in Bristol") < text.index("moved to Bath")
 
 
+def is_said(title: str, episode: Episode) -> bool:
+    """True if the title is a span of a message, with or without the speaker's name."""
+    return any(
+        title.removeprefix(message.speaker).lstrip(":： ") in " ".join(message.content.split())
+        for message in episode.original_messages
+    )
+
+
 def test_episodes_of_an_english_chat(nora: MemorySystem) -> None:
     episodes = list(nora.episodes("nora"))
     assert len(episodes) == 7
     assert len({episode.timestamp.date() for episode in episodes}) == 7
     for episode in episodes:
         assert 10 <= len(episode.title) <= 100
-        assert "Nora" in episode.title
-        assert " I " not in f" {episode.title} "
+        assert is_said(episode.title, episode), episode.title
 
 
 def test_what_a_chinese_chat_teaches(zhou: MemorySystem) -> None:
@@ -140,8 +147,8 @@ def test_episodes_of_a_chinese_chat(zhou: MemorySystem) -> None:
     assert len(episodes) == 7
     for episode in episodes:
         assert 4 <= len(episode.title) <= 60
+        assert is_said(episode.title, episode), episode.title
         assert not episode.title.startswith(("不错", "好的", "是啊"))
-    assert "周敏先生" not in " ".join(episode.title + episode.content for episode in episodes)
 
 
 def test_the_second_time_nothing_is_new(nora: MemorySystem) -> None:

@@ -76,7 +76,7 @@ def _(value: Episode) -> str:
         + paragraph(value.summary)
         + tags(value.topics)
         + (paragraph(ending, "ep-faint") if ending else "")
-        + folded("narrative", paragraph(value.content))
+        + folded("content", paragraph(value.content))
         + folded(
             _count(len(value.original_messages), "message"), _messages(value.original_messages)
         )

@@ -194,7 +194,7 @@ def moment_of(record: Record) -> datetime:
 
 
 def text_of(record: Record, layer: Layer) -> str:
-    """The text of a record; of an episode the summary, the narrative or the messages."""
+    """The text of a record; of an episode the summary, the content or the messages."""
     if not isinstance(record, Episode):
         return record.content
     if layer == "L0":

@@ -48,7 +48,7 @@ _Budget = Annotated[
     Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="most tokens of the answer; default 1,000"),
 ]
 _Layer = Annotated[
-    Layer, Field(description="of an episode: `L0` summary, `L1` narrative, `L2` messages")
+    Layer, Field(description="of an episode: `L0` summary, `L1` content, `L2` messages")
 ]
 _Since = Annotated[str | None, Field(description="nothing before this, ISO 8601")]
 _Until = Annotated[str | None, Field(description="nothing after this")]

@@ -150,7 +150,7 @@ class MessageView(BaseModel):
 
 @_of(Episode, "episode_id", "user_id", "original_messages", "entities", "tags", *_UNSHOWN)
 class EpisodeView(BaseModel):
-    """An episode: title and summary (L0), narrative (L1), messages (L2)."""
+    """An episode: title and summary (L0), content (L1), messages (L2)."""
 
     id: str
     agent_ids: list[str]

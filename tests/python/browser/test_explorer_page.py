@@ -80,8 +80,8 @@ def test_an_episode_shows_why_it_ended_and_its_three_layers(site: Service, visit
     expect(ends.first).to_have_text("Ended: the caller closed it")
     expect(ends.last).to_contain_text("then a pause of 62 days")
     page.locator("article h3 a").last.click()
-    expect(page.locator(".layer h2")).to_have_text(["SummaryL0", "NarrativeL1", "MessagesL2"])
-    expect(page.locator(".layer").nth(1)).to_contain_text("On Monday 8 January 2024")
+    expect(page.locator(".layer h2")).to_have_text(["SummaryL0", "ContentL1", "MessagesL2"])
+    expect(page.locator(".layer").nth(1)).to_contain_text("Monday 8 January 2024, ")
     expect(page.locator(".talk .speaker")).to_have_text(["Alice", "Bot"])
     expect(page.locator("main")).to_contain_text("the rules")
 

@@ -163,14 +163,14 @@ pub fn snapshot(disk: &Disk) -> Option<Vec<u8>> {
     (!footer_of(&segment).0["snapshot"].is_null()).then_some(segment)
 }
 
-/// True if `open` opens `alice` from a snapshot: the footer, four packs and four kinds of vectors
+/// True if `open` opens `alice` from a snapshot: the footer, four packs and two kinds of vectors
 /// are read once. An opening from the logs also reads the keys of the vectors.
 pub fn uses_the_snapshot(disk: &Disk, open: impl FnOnce()) -> bool {
     disk.take_operations();
     open();
     let operations = disk.take_operations();
     let read = format!("read_from {}", segment_path().display());
-    operations.iter().filter(|operation| **operation == read).count() == 9
+    operations.iter().filter(|operation| **operation == read).count() == 7
 }
 
 /// A text that contains this can't be embedded.

@@ -10,8 +10,8 @@
 //!   same session;
 //! * `buffer_size_max`: the place with the least cohesion in the second half of the full segment.
 //!
-//! A stretch shorter than `buffer_size_min` joins the next segment if a pause follows; at the end
-//! of a session it becomes an episode.
+//! A stretch shorter than `buffer_size_min` joins the next segment if a pause of at most a day
+//! follows; before a longer one and at the end of a session it becomes an episode.
 
 use std::sync::Arc;
 

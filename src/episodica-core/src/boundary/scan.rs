@@ -19,6 +19,8 @@ pub(super) const LOOKAHEAD: usize = 4;
 /// A segment with fewer messages does not end at a drop in cohesion alone. A small
 /// `buffer_size_max` lowers this number.
 const USUAL_MINIMUM: usize = 6;
+/// A pause longer than this ends a segment of any length.
+const DAY_SECONDS: f64 = 86_400.0;
 /// Number of words in `topic_summary`.
 const TOPIC_WORDS: usize = 4;
 
@@ -127,11 +129,12 @@ impl<'a> BufferScan<'a> {
             if message.session_id != self.buffer[place - 1].session_id {
                 return Some((place, BoundaryReason::Session, 1.0));
             }
+            let pause = self.pause_confidence(&span, message.timestamp);
+            let is_long = place - start >= min || span.is_a_day_before(message.timestamp);
+            if is_long && self.is_enough(pause) {
+                return Some((place, BoundaryReason::TimeGap, pause));
+            }
             if place - start >= min {
-                let pause = self.pause_confidence(&span, message.timestamp);
-                if self.is_enough(pause) {
-                    return Some((place, BoundaryReason::TimeGap, pause));
-                }
                 match self.behind(place, full, span) {
                     FollowingMessages::Unknown => return None,
                     FollowingMessages::Until(end) if end - place >= min => {
@@ -293,17 +296,16 @@ impl<'a> BufferScan<'a> {
 }
 
 /// The places of a buffer, in order, at which a pause is long enough to end a segment regardless of
-/// the content. Each segment that ends there has its minimum length.
+/// the content. Each segment that ends there has its minimum length, or the pause is of a day.
 pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> Vec<usize> {
     let mut places = Vec::new();
     let Some(first) = buffer.first() else { return places };
     let (mut span, mut start) = (SegmentSpan::new(first.timestamp), 0);
     for (place, message) in buffer.iter().enumerate().skip(1) {
         let pause = pause_confidence(config, &span, message.timestamp);
-        if place - start >= config.buffer_size_min
-            && pause > 0.0
-            && pause >= config.boundary_confidence_threshold
-        {
+        let is_long =
+            place - start >= config.buffer_size_min || span.is_a_day_before(message.timestamp);
+        if is_long && pause > 0.0 && pause >= config.boundary_confidence_threshold {
             places.push(place);
             start = place;
             span = SegmentSpan::new(message.timestamp);
@@ -311,6 +313,13 @@ pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> 
         span.take(message.timestamp);
     }
     places
+}
+
+/// True if more than a day passes before `place`, after the segment that begins at `start`.
+pub(super) fn follows_day(buffer: &[Arc<Message>], start: usize, place: usize) -> bool {
+    let mut span = SegmentSpan::new(buffer[start].timestamp);
+    buffer[start..place].iter().for_each(|message| span.take(message.timestamp));
+    span.is_a_day_before(buffer[place].timestamp)
 }
 
 /// 0 below the configured pause; from there 0.8, rising to 1 at four times the pause.
@@ -344,6 +353,10 @@ impl SegmentSpan {
     fn take(&mut self, at: Moment) {
         self.earliest = self.earliest.min(at);
         self.latest = self.latest.max(at);
+    }
+
+    fn is_a_day_before(&self, at: Moment) -> bool {
+        self.distance_seconds(at) > DAY_SECONDS
     }
 
     /// Seconds between the span and a moment outside of it; 0 inside.

@@ -6,6 +6,7 @@ use ndarray::{Array2, Axis, Slice};
 use proptest::prelude::*;
 
 use super::heuristic::segments;
+use super::scan::follows_day;
 use super::{BufferSegment, flush, keyword_overlap};
 use crate::clock::Moment;
 use crate::config::MemoryConfig;
@@ -93,6 +94,15 @@ fn a_pause_ends_a_segment_and_disorder_does_not() {
         cuts(&segments(&at(&[0, 60, 61, 120]), None, &config)),
         [(3, BoundaryReason::TimeGap)]
     );
+    // Unless the pause is longer than a day.
+    const DAY: i64 = 24 * 60;
+    let two = [(1, BoundaryReason::TimeGap), (2, BoundaryReason::TimeGap)];
+    assert_eq!(cuts(&segments(&at(&[0, DAY, DAY + 1, DAY + 60]), None, &config)).len(), 1);
+    assert_eq!(cuts(&segments(&at(&[0, DAY + 1, DAY + 2, DAY + 60]), None, &config)), two);
+    assert_eq!(cuts(&segments(&at(&[0, 7 * DAY]), None, &config)), two[..1]);
+    assert_eq!(cuts(&segments(&at(&[7 * DAY, 0]), None, &config)), two[..1]);
+    let weekly = MemoryConfig { time_gap_minutes: 7.0 * 1_440.0, ..MemoryConfig::default() };
+    assert_eq!(cuts(&segments(&at(&[0, 2 * DAY, 2 * DAY + 1]), None, &weekly)), []);
     // The confidence is compared with the threshold: a pause just over the limit has 0.8.
     let strict = MemoryConfig { boundary_confidence_threshold: 0.95, ..MemoryConfig::default() };
     assert_eq!(cuts(&segments(&at(&[0, 1, 32]), None, &strict)), []);
@@ -270,7 +280,9 @@ prop_compose! {
     fn any_buffer()(
         parts in prop::collection::vec(
             (
-                any_line(), prop_oneof![8 => 0_i64..5, 1 => 25_i64..200, 1 => -90_i64..0],
+                any_line(), prop_oneof![
+                    8 => 0_i64..5, 1 => 25_i64..200, 1 => -90_i64..0, 1 => 1_400_i64..1_500,
+                ],
                 prop_oneof![12 => Just(0_u32), 1 => Just(1)], any::<bool>(),
             ),
             0..70,
@@ -342,8 +354,11 @@ proptest! {
             prop_assert!(sessions.iter().all(|session| *session == sessions[0]));
             let forced =
                 matches!(segment.boundary.reason, BoundaryReason::Session | BoundaryReason::Flush);
-            prop_assert!(forced || segment.length >= config.buffer_size_min, "{:?}", segment);
-            at += segment.length;
+            let end = at + segment.length;
+            let before_day = end < buffer.len() && follows_day(&buffer, at, end);
+            let is_long = segment.length >= config.buffer_size_min;
+            prop_assert!(forced || is_long || before_day, "{:?}", segment);
+            at = end;
         }
     }
 }

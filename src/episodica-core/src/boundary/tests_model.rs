@@ -126,6 +126,23 @@ fn pauses_cut_whatever_the_model_says() {
 }
 
 #[test]
+fn a_pause_of_more_than_a_day_cuts_even_a_single_message() {
+    let single = |minutes: i64| {
+        let mut messages = talk(6, &[]);
+        let first = Arc::make_mut(&mut messages[0]);
+        first.timestamp = Moment::new(first.timestamp.micros() - minutes * 60_000_000, 0).unwrap();
+        messages
+    };
+    let text = answer(&[(&[0, 1, 2, 3, 4, 5], 0.9)]);
+    for (minutes, expected) in [(60, &[6][..]), (24 * 60 + 1, &[1, 5]), (7 * 24 * 60, &[1, 5])] {
+        let found = reading(&text, &single(minutes), true).expect("usable");
+        assert_eq!(lengths(&found.segments), expected, "{minutes} minutes");
+    }
+    let step = plan(&single(24 * 60 + 1), 0, None, &MemoryConfig::default());
+    assert!(matches!(&step, WindowStep::Cut(cut) if lengths(cut) == [1]), "{step:?}");
+}
+
+#[test]
 fn missing_doubled_and_invented_indexes_are_repaired() {
     // 3 is missing, 5 is claimed twice, 99 and -1 are unknown numbers, and the second list is out
     // of order.

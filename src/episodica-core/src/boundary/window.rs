@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::cohesion::BufferCohesion;
 use super::heuristic;
 use super::reading::FeatureCache;
-use super::scan::{BufferScan, BufferSegment, certain_places};
+use super::scan::{BufferScan, BufferSegment, certain_places, follows_day};
 use crate::config::MemoryConfig;
 use crate::error::Result;
 use crate::llm::{
@@ -182,7 +182,7 @@ pub struct WindowScan {
 ///
 /// Every message is in exactly one segment: an omitted message joins the message before it, and a
 /// message listed in two episodes belongs to the first. Certain pauses always cut; cuts below the
-/// configured confidence do not; segments that are too short join a neighbour.
+/// configured confidence do not; segments that are too short join a neighbour of the same day.
 pub fn read(
     answer: &str,
     window: &[Arc<Message>],
@@ -285,7 +285,8 @@ impl WindowCut<'_> {
 }
 
 /// The segments between cuts. A segment that is too short joins the next one (the last joins the
-/// previous one); the rules split one that is too long.
+/// previous one), unless the pause between them is longer than a day; the rules split one that is
+/// too long.
 fn segments(
     window: &[Arc<Message>],
     cuts: Vec<WindowCut<'_>>,
@@ -297,7 +298,9 @@ fn segments(
     let mut start = 0;
     for cut in cuts {
         let left = window.len() - cut.at;
-        if cut.at - start < min || (rest.is_some() && left < min) {
+        let is_short = cut.at - start < min || (rest.is_some() && left < min);
+        let is_day = cut.claim.is_none() && follows_day(window, start, cut.at);
+        if is_short && !is_day {
             continue;
         }
         let made = segment(&window[start..cut.at], BoundaryReason::TimeGap, 1.0, config);

@@ -14,8 +14,8 @@ settings! {
     /// The engine's configuration. Unknown names are errors, so that a typing error cannot pass as
     /// a setting.
     pub struct MemoryConfig {
-        /// Minimum number of messages in an episode; a shorter segment joins its neighbour. At most
-        /// `buffer_size_max`.
+        /// Minimum number of messages in an episode; a shorter segment joins its neighbour, unless
+        /// more than a day or another session lies between them. At most `buffer_size_max`.
         buffer_size_min: usize = 2, NumberBounds::between(1.0, 1000.0);
         /// Maximum number of messages in an episode.
         buffer_size_max: usize = 25, NumberBounds::between(1.0, 1000.0);
@@ -51,7 +51,7 @@ settings! {
         /// `cortex` (Cortex-Mem's thresholds, which depend on the intent of the question) or
         /// `memo` (0.7 x similarity + 0.3 x importance).
         preset: RetrievalPreset = RetrievalPreset::Default, NumberBounds::any();
-        /// Weights of summary, narrative and messages in an episode's score, not all 0;
+        /// Weights of summary, content and messages in an episode's score, not all 0;
         /// renormalised over the layers present.
         layer_weights: [f32; 3] = [0.2, 0.3, 0.5], NumberBounds::at_least(0.0);
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,

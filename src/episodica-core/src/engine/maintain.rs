@@ -234,6 +234,6 @@ fn count(user: &OpenUser, report: &mut RebuildReport) {
     let view = user.view.read();
     report.users += 1;
     report.records += view.messages.len() + view.episodes.len() + view.facts.len();
-    let fields = [&view.messages.field, &view.abstracts, &view.narratives, &view.statements];
+    let fields = [&view.messages.field, &view.narratives, &view.statements];
     report.vectors += fields.iter().map(|field| field.vector_count()).sum::<usize>();
 }

@@ -10,7 +10,7 @@ use crate::engine::asking::gate::CallGate;
 use crate::engine::callback_guard::CallbackGuard;
 use crate::engine::counters::EngineCounters;
 use crate::engine::feed::FeedPositions;
-use crate::engine::memory::indexing::{IndexingSettings, TextReader};
+use crate::engine::memory::indexing::IndexingSettings;
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
@@ -49,10 +49,6 @@ impl EngineServices {
 
     pub fn owner(&self, user_id: &str) -> Result<Owner> {
         Owner::new(&self.tenant, user_id)
-    }
-
-    pub fn reader(&self) -> TextReader {
-        TextReader { tokens: self.tokens, embedder: Arc::clone(&self.embedder) }
     }
 
     pub fn indexing(&self) -> IndexingSettings<'_> {

@@ -1,7 +1,7 @@
 //! Ranks episodes by three layers: `sum of w_i L_i`, with the weights renormalised over the layers
 //! present.
 //!
-//! L0 (title and summary) and L1 (narrative) combine words and meaning, relative to the best
+//! L0 (title and summary) compares words, L1 (content) words and meaning, relative to the best
 //! episode. L2 is the episode's best message: 0 = the mean of all messages, 1 = the best.
 
 use rustc_hash::FxHashMap;
@@ -9,15 +9,12 @@ use rustc_hash::FxHashMap;
 use super::terms::decimal;
 use super::{FieldScores, ScoreTerm, ScoredMessage, ScoredRecord, TermDetail};
 
-/// Weight of meaning relative to words in a layer of an episode.
+/// Weight of meaning relative to words in L1; L0 has no vector.
 const LAYER_VECTOR: f64 = 0.5;
 
-/// For the two text layers: names of the layer's term, its word term and its vector term, and a
-/// description.
-const LAYERS: [[&str; 4]; 2] = [
-    ["L0", "L0.words", "L0.vector", "title and summary"],
-    ["L1", "L1.words", "L1.vector", "narrative"],
-];
+/// For the two text layers: names of the layer's term and its word term, and a description.
+const LAYERS: [[&str; 3]; 2] =
+    [["L0", "L0.words", "title and summary"], ["L1", "L1.words", "content"]];
 
 /// Word and vector scores of the episodes' two texts.
 pub struct EpisodeFields {
@@ -113,11 +110,12 @@ impl<'a> EpisodeLayers<'a> {
         let mut parts = Vec::with_capacity(present);
         for (number, layer) in [&self.fields.abstracts, &self.fields.narratives].iter().enumerate()
         {
-            let [name, words, vector, measures] = LAYERS[number];
-            let legs = vec![
-                ScoreTerm::weighted(words, 1.0, f64::from(layer.words(slot))),
-                ScoreTerm::weighted(vector, LAYER_VECTOR, f64::from(layer.meaning(slot))),
-            ];
+            let [name, words, measures] = LAYERS[number];
+            let mut legs = vec![ScoreTerm::weighted(words, 1.0, f64::from(layer.words(slot)))];
+            if number == 1 {
+                let meaning = f64::from(layer.meaning(slot));
+                legs.push(ScoreTerm::weighted("L1.vector", LAYER_VECTOR, meaning));
+            }
             let share = share(number);
             let scale = if self.best[number] > 0.0 { share / self.best[number] } else { 0.0 };
             parts.push(

@@ -43,7 +43,7 @@ const _: () =
 pub struct SegmentFooter {
     /// Name and version of the embedding model.
     pub model: String,
-    /// Vectors of messages, of abstracts and narratives of episodes, and of facts.
+    /// Vectors of messages, two parts that earlier versions used for episodes, and of facts.
     pub vectors: [VectorPart; 4],
     /// The snapshot of a view, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,6 +127,19 @@ pub struct NewVectors<'a> {
     pub rows: Box<dyn Fn(Range<usize>) -> io::Result<Matrix<'static>> + 'a>,
     /// Writes a graph over the vectors to the given path.
     pub graph: Option<WriteGraph<'a>>,
+}
+
+impl NewVectors<'_> {
+    /// A part without vectors.
+    pub fn none() -> Self {
+        Self {
+            keys: Vec::new(),
+            dimension: 0,
+            is_half: false,
+            rows: Box::new(|_| Ok(Matrix::default())),
+            graph: None,
+        }
+    }
 }
 
 /// Writes a graph to the given path; `false`, and no file, if the index has other rows by now.

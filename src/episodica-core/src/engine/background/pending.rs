@@ -12,7 +12,7 @@ use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit::WORTH_A_REQUEST;
-use crate::engine::writing::commit_episodes::commit_with_vectors;
+use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::compose::{ComposedEpisode, OUTAGE, compose_texts};
 use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::extract::{learn_by_model, learn_from_written, shows_known};
@@ -183,7 +183,7 @@ fn write_again(
         let asked = texts.len();
         let answered = texts.iter().filter(|text| text.provenance.fallback != OUTAGE).count();
         for (episode, text) in episodes.into_iter().zip(texts) {
-            let written = write_over(services, user, &episode, text, basis, control)?;
+            let written = write_over(services, user, &episode, text, basis)?;
             if shows_known(services) {
                 learn_from_written(services, user, written.as_slice(), control)?;
             }
@@ -217,7 +217,6 @@ fn write_over(
     episode: &Arc<Episode>,
     text: ComposedEpisode,
     basis: DecisionBasis,
-    control: &dyn CallControl,
 ) -> Result<Option<Arc<Episode>>> {
     write_trace(services, user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
     if text.provenance.fallback == OUTAGE || text.provenance.fallback == episode.provenance.fallback
@@ -238,7 +237,7 @@ fn write_over(
     log::info!("{} wrote an episode again after the rules", rewritten.provenance.method);
     let written = std::slice::from_ref(&rewritten);
     user.progress.keep_stated(written, vec![text.stated]);
-    commit_with_vectors(services, user, written, basis, control)?;
+    commit_episodes(services, user, written, &[], basis)?;
     Ok(Some(rewritten))
 }
 
@@ -298,18 +297,17 @@ pub(crate) fn give_up_vectors(services: &EngineServices, user: &OpenUser) {
     let last = services.counters.last_failure();
     let error = last.as_deref().unwrap_or("the embedder failed").to_owned();
     let at = services.clock.now();
-    let letter = |id: &str, kind: &str, layer: &str| DeadLetter {
+    let letter = |id: &str, kind: &str| DeadLetter {
         id: id.to_owned(),
         kind: kind.to_owned(),
-        layer: layer.to_owned(),
+        layer: String::new(),
         error: error.clone(),
         attempts: 4,
         at,
     };
     let missing = user.view.read().without_vector();
-    let named = missing.iter().map(|one| (&one.id, one.field.names()));
     let letters: Vec<DeadLetter> =
-        named.map(|(id, (kind, layer))| letter(id, kind, layer)).collect();
+        missing.iter().map(|one| letter(&one.id, one.field.kind())).collect();
     services.counters.count("dead_letters", letters.len() as u64);
     if !letters.is_empty() {
         log::error!(
@@ -324,9 +322,7 @@ pub(crate) fn give_up_vectors(services: &EngineServices, user: &OpenUser) {
     let outcome = services.store.dead_letters(&user.owner).and_then(|(mut log, known)| {
         let new: Vec<DeadLetter> = letters
             .into_iter()
-            .filter(|letter| {
-                !known.iter().any(|other| other.id == letter.id && other.layer == letter.layer)
-            })
+            .filter(|letter| !known.iter().any(|other| other.id == letter.id))
             .collect();
         log.append(&new)
     });

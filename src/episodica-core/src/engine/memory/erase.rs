@@ -20,12 +20,10 @@ use crate::store::{LoadedUser, UserErasure};
 use crate::text::normalized;
 
 impl UserView {
-    /// Applies an erasure. `rows` holds two vectors for each episode that replaces another,
-    /// `fact_rows` one for each fact that does.
+    /// Applies an erasure. `fact_rows` holds a vector for each fact that replaces another.
     pub fn erase(
         &mut self,
         erasure: &UserErasure,
-        rows: Option<&Array2<f32>>,
         fact_rows: Option<&Array2<f32>>,
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
@@ -43,9 +41,8 @@ impl UserView {
                 self.backlog.message_deleted(slot);
             }
         }
-        for (number, episode) in erasure.replace_episodes.iter().enumerate() {
-            let rows = rows.map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
-            self.put_episode(Arc::clone(episode), &episode_terms(episode), rows, to)?;
+        for episode in &erasure.replace_episodes {
+            self.put_episode(Arc::clone(episode), &episode_terms(episode), to)?;
             self.episodes.remove_history(&episode.episode_id);
         }
         for (number, fact) in erasure.replace_semantic.iter().enumerate() {

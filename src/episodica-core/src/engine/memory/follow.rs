@@ -36,7 +36,6 @@ pub(crate) struct DecisionBasis {
 /// Records of other processes that may lack a vector, by id.
 #[derive(Debug, Default)]
 pub(super) struct ArrivedRecords {
-    pub episodes: Vec<String>,
     pub facts: Vec<String>,
     pub messages: bool,
 }
@@ -187,8 +186,6 @@ impl UserMemory {
     /// Notes records that came without vectors.
     pub(super) fn note_arrived(&self, behind: &LoadedUser, messages: bool) {
         let mut arrived = self.arrived.lock();
-        let episodes = behind.episodes.iter().map(|episode| episode.episode_id.clone());
-        arrived.episodes.extend(episodes);
         arrived.facts.extend(behind.semantic.iter().map(|fact| fact.memory_id.clone()));
         arrived.messages |= messages;
         self.has_arrived.store(true, Ordering::SeqCst);

@@ -1,6 +1,5 @@
 //! Turns texts into vectors, tokens and index entries.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
@@ -10,7 +9,7 @@ use crate::control::{CallControl, LONG_BYTES, patiently};
 use crate::embed::{Embedder, SHORTEST_CUT, shortened};
 use crate::engine::counters::EngineCounters;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{MessageReading, TextIndex, TextTerms, VectorIndexFactory};
+use crate::index::{MessageReading, TextIndex, VectorIndexFactory};
 use crate::parallel;
 use crate::score::TokenTable;
 
@@ -32,14 +31,6 @@ pub(crate) fn rows_of(
     rows
 }
 
-/// The rows of all parts, stacked; `None` without parts, or if a part has no rows.
-pub(crate) fn all_rows<'a>(
-    parts: impl Iterator<Item = &'a Option<Array2<f32>>>,
-) -> Option<Array2<f32>> {
-    let parts: Option<Vec<_>> = parts.map(|rows| rows.as_ref().map(|rows| rows.view())).collect();
-    concatenate(Axis(0), &parts?).ok()
-}
-
 #[derive(Clone, Copy)]
 pub(crate) struct IndexingSettings<'a> {
     pub config: &'a MemoryConfig,
@@ -49,31 +40,6 @@ pub(crate) struct IndexingSettings<'a> {
     pub counters: &'a EngineCounters,
     /// True if opening a user leaves missing vectors to background work.
     pub opens_without_embedding: bool,
-}
-
-/// Reads texts on any thread: returns their terms, and their vectors if the embedder is a table of
-/// tokens.
-#[derive(Clone)]
-pub(crate) struct TextReader {
-    pub tokens: &'static dyn TokenTable,
-    pub embedder: Arc<dyn Embedder>,
-}
-
-/// What [`TextReader`] makes of an episode's L0 and L1: terms and a vector for each.
-#[derive(Debug)]
-pub(crate) struct EpisodeTexts {
-    pub terms: [TextTerms; 2],
-    /// Two vectors; `None` if they come later.
-    pub rows: Option<Array2<f32>>,
-}
-
-impl TextReader {
-    pub fn episode(&self, abstract_text: &str, narrative: &str) -> EpisodeTexts {
-        let texts = [abstract_text, narrative];
-        let tokens = texts.map(|text| self.tokens.ids(text));
-        let rows = self.embedder.embed_tokens(&[&tokens[0], &tokens[1]]);
-        EpisodeTexts { terms: texts.map(TextTerms::of), rows }
-    }
 }
 
 impl IndexingSettings<'_> {

@@ -2,6 +2,7 @@
 //! `writing`, `reading` and `background` act on it.
 
 pub(crate) mod backlog;
+pub(crate) mod episode_vectors;
 pub(crate) mod erase;
 pub(crate) mod follow;
 pub(crate) mod hidden;

@@ -194,7 +194,7 @@ impl UserView {
                 episode_terms(episode)
             });
             for (episode, terms) in batch.iter().zip(&terms) {
-                self.put_episode(Arc::clone(episode), terms, None, to)?;
+                self.put_episode(Arc::clone(episode), terms, to)?;
                 // Imported episodes come with the facts of the other program.
                 if to.config.semantic_memory && episode.provenance.method != "imported" {
                     self.backlog.await_learning(&episode.episode_id, episode.revision);

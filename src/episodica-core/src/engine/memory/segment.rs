@@ -255,12 +255,16 @@ impl UserMemory {
     ) -> Result<()> {
         let snapshot =
             basis.and_then(|(next_seq, logs, rows)| packed(&view, next_seq, logs, rows, to));
-        let fields = VectorField::ALL.map(|field| FieldRows::new(&view, field, known));
+        let mut fields = VectorField::ALL.map(|field| Some(FieldRows::new(&view, field, known)));
         let (identity, is_rebuilt) = (Arc::clone(&view.identity), Cell::new(false));
         self.vectors_changed.store(false, Ordering::SeqCst);
         drop(view);
-        let vectors = fields.map(|field| {
-            let FieldRows { field, labels, keys, dimension, is_half, is_graph } = field;
+        let vectors = std::array::from_fn(|part| {
+            let field = VectorField::ALL.iter().position(|field| field.part() == part);
+            let Some(rows) = field.and_then(|field| fields[field].take()) else {
+                return NewVectors::none();
+            };
+            let FieldRows { field, labels, keys, dimension, is_half, is_graph } = rows;
             let (identity, is_rebuilt) = (&identity, &is_rebuilt);
             let labels = Arc::new(labels);
             let of_graph = Arc::clone(&labels);
@@ -318,7 +322,7 @@ impl UserMemory {
 
 /// The keys of the vectors in a segment that this view wrote or came from, by slot.
 #[derive(Default)]
-struct KnownKeys([FxHashMap<u32, VectorKey>; 4]);
+struct KnownKeys([FxHashMap<u32, VectorKey>; 2]);
 
 impl KnownKeys {
     /// Reads the keys of a segment with a snapshot, which names the slots. Otherwise, no key is
@@ -328,8 +332,9 @@ impl KnownKeys {
             let segment = own?;
             let labels = unpack_labels(&mut segment.pack(0)?)?;
             let mut known = Self::default();
-            for (number, (known, labels)) in known.0.iter_mut().zip(labels).enumerate() {
-                let keys = segment.keys(number).ok()?;
+            let fields = VectorField::ALL.into_iter().zip(&mut known.0);
+            for ((field, known), labels) in fields.zip(labels) {
+                let keys = segment.keys(field.part()).ok()?;
                 known.extend(labels.into_iter().zip(keys));
             }
             Some(known)

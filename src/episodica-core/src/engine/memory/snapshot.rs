@@ -37,7 +37,7 @@ struct SnapshotRest {
 }
 
 /// Incremented with every change of the packs, and of the code that computes them.
-const LAYOUT: u32 = 12;
+const LAYOUT: u32 = 13;
 
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {
@@ -64,31 +64,28 @@ pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(U
     if !first.ends_whole() {
         return None;
     }
-    let read = |number: usize| {
-        let rows = || segment.vectors(number).ok();
-        restore_vectors(&segment.footer.vectors[number], &labels[number], rows, to)
+    let read = |field: VectorField| {
+        let rows = || segment.vectors(field.part()).ok();
+        let labels = &labels[field as usize];
+        restore_vectors(&segment.footer.vectors[field.part()], labels, rows, to)
     };
     let (vectors, records) = crate::parallel::join(
-        || {
-            let others = || Some([read(1)?, read(2)?, read(3)?]);
-            let (messages, others) = crate::parallel::join(|| read(0), others);
-            let ([one, two, three], messages) = (others?, messages?);
-            Some([messages, one, two, three])
-        },
+        || crate::parallel::join(|| read(VectorField::Message), || read(VectorField::Fact)),
         || restore_records(messages, episodes, facts),
     );
     let mut view = records?;
-    for (field, vectors) in VectorField::ALL.into_iter().zip(vectors?) {
-        field.index_mut(&mut view).take_vectors(vectors);
-    }
+    view.messages.field.take_vectors(vectors.0?);
+    view.statements.take_vectors(vectors.1?);
     let SnapshotRest { next_seq, merged, backlog } = remainder;
     let view = UserView { merged, backlog, ..view };
-    (next_seq < LAST_SEQ && view.is_sound()).then_some((view, next_seq))
+    let mut view = (next_seq < LAST_SEQ && view.is_sound()).then_some(view)?;
+    view.fill_episode_vectors(to).ok()?;
+    Some((view, next_seq))
 }
 
 /// The labels of each field's vectors, in the order of the vectors.
-pub(super) fn unpack_labels(first: &mut ColumnUnpacker<'_>) -> Option<[Vec<u32>; 4]> {
-    Some([first.column()?, first.column()?, first.column()?, first.column()?])
+pub(super) fn unpack_labels(first: &mut ColumnUnpacker<'_>) -> Option<[Vec<u32>; 2]> {
+    Some([first.column()?, first.column()?])
 }
 
 /// A field with the vectors of a segment. It has no word index yet: `restore_records` restores

@@ -1,4 +1,4 @@
-//! The four texts of a view that have vectors.
+//! The texts of a view that are embedded.
 
 use std::borrow::Cow;
 
@@ -16,15 +16,11 @@ use crate::parallel;
 /// Up to this number of texts, one thread hashes faster than several.
 const FEW_HASHES: usize = 1_024;
 
-/// A text with a vector, in the order of the segment's parts.
+/// An embedded text. An episode has none: its vector is the mean of its messages' vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VectorField {
     /// The content of a message.
     Message,
-    /// L0 of an episode.
-    Abstract,
-    /// L1 of an episode.
-    Narrative,
     /// The content of a fact; of one that quotes a message, the content of that message, so that
     /// both have the same vector.
     Fact,
@@ -39,23 +35,27 @@ pub(crate) struct MissingVector {
 }
 
 impl VectorField {
-    pub const ALL: [Self; 4] = [Self::Message, Self::Abstract, Self::Narrative, Self::Fact];
+    pub const ALL: [Self; 2] = [Self::Message, Self::Fact];
 
-    /// The kind and the layer of the record, as dead letters name them.
-    pub fn names(self) -> (&'static str, &'static str) {
+    /// The number of the field's part of a segment. Earlier versions wrote parts 1 and 2.
+    pub fn part(self) -> usize {
         match self {
-            Self::Message => ("message", ""),
-            Self::Abstract => ("episodic", "L0"),
-            Self::Narrative => ("episodic", "L1"),
-            Self::Fact => ("semantic", ""),
+            Self::Message => 0,
+            Self::Fact => 3,
+        }
+    }
+
+    /// The kind of the record, as dead letters name it.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Fact => "semantic",
         }
     }
 
     pub fn index(self, view: &UserView) -> &TextIndex {
         match self {
             Self::Message => &view.messages.field,
-            Self::Abstract => &view.abstracts,
-            Self::Narrative => &view.narratives,
             Self::Fact => &view.statements,
         }
     }
@@ -63,8 +63,6 @@ impl VectorField {
     pub fn index_mut(self, view: &mut UserView) -> &mut TextIndex {
         match self {
             Self::Message => &mut view.messages.field,
-            Self::Abstract => &mut view.abstracts,
-            Self::Narrative => &mut view.narratives,
             Self::Fact => &mut view.statements,
         }
     }
@@ -82,7 +80,6 @@ impl VectorField {
     pub fn records(self, view: &UserView) -> usize {
         match self {
             Self::Message => view.messages.len(),
-            Self::Abstract | Self::Narrative => view.episodes.len(),
             Self::Fact => view.facts.len(),
         }
     }
@@ -91,7 +88,6 @@ impl VectorField {
     pub fn slots(self, view: &UserView) -> Vec<u32> {
         match self {
             Self::Message => view.messages.slots().collect(),
-            Self::Abstract | Self::Narrative => view.episodes.slots().collect(),
             Self::Fact => view.facts.slots().collect(),
         }
     }
@@ -100,7 +96,6 @@ impl VectorField {
     pub fn contains(self, view: &UserView, slot: u32) -> bool {
         match self {
             Self::Message => view.messages.contains(slot),
-            Self::Abstract | Self::Narrative => view.episodes.contains(slot),
             Self::Fact => view.facts.contains(slot),
         }
     }
@@ -115,14 +110,6 @@ impl VectorField {
             Self::Message => {
                 let message = view.messages.get(slot);
                 (&message.message_id, message.content.as_str().into())
-            }
-            Self::Abstract => {
-                let episode = view.episodes.get(slot).expect(RECORD);
-                (&episode.episode_id, episode.abstract_text().into())
-            }
-            Self::Narrative => {
-                let episode = view.episodes.get(slot).expect(RECORD);
-                (&episode.episode_id, episode.content.as_str().into())
             }
             Self::Fact => {
                 let fact = view.facts.get(slot).expect(RECORD);
@@ -184,10 +171,6 @@ impl UserView {
         if arrived.messages {
             let slots = self.backlog.unembedded().iter();
             texts.extend(slots.map(|slot| VectorField::Message.missing(self, *slot)));
-        }
-        for slot in arrived.episodes.iter().filter_map(|id| self.episodes.slot(id)) {
-            texts.push(VectorField::Abstract.missing(self, slot));
-            texts.push(VectorField::Narrative.missing(self, slot));
         }
         let facts = arrived.facts.iter().filter_map(|id| self.facts.slot(id));
         texts.extend(facts.map(|slot| VectorField::Fact.missing(self, slot)));

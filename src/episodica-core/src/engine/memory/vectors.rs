@@ -30,9 +30,9 @@ struct KnownField {
     graph: Option<PathBuf>,
 }
 
-/// Known vectors of the four fields.
+/// Known vectors of the fields.
 #[derive(Default)]
-pub(crate) struct KnownVectors([KnownField; 4]);
+pub(crate) struct KnownVectors([KnownField; 2]);
 
 /// Numbers of reused and of computed vectors.
 #[derive(Default)]
@@ -58,8 +58,8 @@ impl KnownVectors {
             let known = match &segment {
                 Ok(Some(known)) if !is_earlier_default(&known.footer.model, embedder.model()) => {
                     known.check_model(embedder.model(), embedder.dimension())?;
-                    Self(std::array::from_fn(|number| {
-                        KnownField::read(known, number, &mut problems).unwrap_or_default()
+                    Self(VectorField::ALL.map(|field| {
+                        KnownField::read(known, field.part(), &mut problems).unwrap_or_default()
                     }))
                 }
                 Ok(_) => Self::default(),
@@ -185,6 +185,7 @@ impl UserView {
         if let Some(vectors) = self.messages.field.vectors() {
             self.backlog.messages_embedded(|slot| vectors.contains(u64::from(slot)));
         }
+        self.fill_episode_vectors(to)?;
         Ok(is_outdated)
     }
 }

@@ -13,7 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::engine::memory::backlog::UserBacklog;
 use crate::engine::memory::hidden::{ARCHIVED, HiddenSlots};
-use crate::engine::memory::indexing::{IndexingSettings, Rows, rows_of};
+use crate::engine::memory::indexing::{IndexingSettings, Rows};
 use crate::engine::memory::listing::ListingOrders;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::table::RecordTable;
@@ -59,7 +59,7 @@ pub(crate) struct UserView {
     pub episodes: RecordTable<Episode>,
     /// L0 of the episodes.
     pub abstracts: TextIndex,
-    /// L1 of the episodes.
+    /// L1 of the episodes. The vector of an episode is the mean of its messages' vectors.
     pub narratives: TextIndex,
     /// The slots of each episode's messages, by the episode's slot; replaced episodes included.
     pub members: ListColumn<u32>,
@@ -126,17 +126,19 @@ impl UserView {
         };
         if added {
             wanted.iter().for_each(|at| self.backlog.message_embedded(slots[*at]));
+            let mut episodes: Vec<u32> =
+                wanted.iter().filter_map(|at| self.episode_of(slots[*at])).collect();
+            episodes.dedup();
+            self.add_episode_vectors(&episodes, to)?;
         }
         Ok(added)
     }
 
-    /// Stores an episode (or a new revision) with its [`episode_terms`] and the vectors of L0 and
-    /// L1 (two rows).
+    /// Stores an episode (or a new revision) with its [`episode_terms`].
     pub fn put_episode(
         &mut self,
         episode: Arc<Episode>,
         terms: &[TextTerms; 2],
-        rows: Rows<'_>,
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
@@ -163,9 +165,7 @@ impl UserView {
         self.hidden.put_episode(slot, &members, episode.archived_at.is_some());
         self.members.pad(slot as usize);
         self.members.push(members);
-        let label = [u64::from(slot)];
-        to.add(&mut self.abstracts, &label, rows.map(|rows| rows_of(rows, 0..1)))?;
-        to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2))).map(drop)
+        self.add_episode_vectors(&[slot], to)
     }
 
     /// Stores a fact (or a new revision) with the vector of its text (one row).
@@ -262,7 +262,7 @@ impl UserView {
 
     /// The dimension of the vectors; `None` without vectors.
     pub fn dimension(&self) -> Option<usize> {
-        let fields = [&self.messages.field, &self.abstracts, &self.narratives, &self.statements];
+        let fields = [&self.messages.field, &self.statements];
         fields.into_iter().find_map(TextIndex::vectors).map(|vectors| vectors.dimension())
     }
 

@@ -145,7 +145,7 @@ fn count(user_id: &str, view: &UserView, heap_bytes: usize) -> UserStats {
         pending_vectors: view.without_vector().len(),
         vectors: VectorCounts {
             messages: view.messages.field.vector_count(),
-            episodes: view.abstracts.vector_count() + view.narratives.vector_count(),
+            episodes: view.narratives.vector_count(),
             semantic: view.statements.vector_count(),
         },
         memory_bytes: heap_bytes,

@@ -13,10 +13,9 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::commit_episodes::{commit_episodes, embed_episodes};
+use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::erase::{still_learned, unknown};
 use crate::error::{Error, Result};
-use crate::index::TextIndex;
 use crate::model::{Episode, SemanticMemory};
 use crate::store::StateRecord;
 
@@ -109,12 +108,7 @@ pub(crate) fn shelve_records(
     }
     if !episodes.is_empty() {
         let learned = still_learned(services, user, &episodes);
-        let known = known_layers(&user.view.read(), &episodes);
-        let rows = match known {
-            Some(rows) => Some(rows),
-            None => embed_episodes(services, &episodes, control)?,
-        };
-        commit_episodes(services, user, &episodes, &learned, rows, basis)?;
+        commit_episodes(services, user, &episodes, &learned, basis)?;
         let mut view = user.view.write();
         for state in &learned {
             if let StateRecord::Learned { episode_id, .. } = state {
@@ -127,26 +121,8 @@ pub(crate) fn shelve_records(
 
 /// The present vectors of facts; `None` if one is missing.
 fn known_rows(view: &UserView, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
+    let vectors = view.statements.vectors()?;
     let slots = facts.iter().map(|fact| view.facts.slot(&fact.memory_id));
-    let rows: Option<Vec<_>> = slots.map(|slot| vector(&view.statements, slot?)).collect();
-    stacked(&rows?)
-}
-
-/// The present vectors of both layers of episodes; `None` if one is missing.
-fn known_layers(view: &UserView, episodes: &[Arc<Episode>]) -> Option<Array2<f32>> {
-    let mut rows = Vec::with_capacity(2 * episodes.len());
-    for episode in episodes {
-        let slot = view.episodes.slot(&episode.episode_id)?;
-        rows.push(vector(&view.abstracts, slot)?);
-        rows.push(vector(&view.narratives, slot)?);
-    }
-    stacked(&rows)
-}
-
-fn vector(field: &TextIndex, slot: u32) -> Option<ndarray::Array1<f32>> {
-    field.vectors()?.vector(u64::from(slot))
-}
-
-fn stacked(rows: &[ndarray::Array1<f32>]) -> Option<Array2<f32>> {
-    ndarray::stack(Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
+    let rows: Option<Vec<_>> = slots.map(|slot| vectors.vector(u64::from(slot?))).collect();
+    ndarray::stack(Axis(0), &rows?.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
 }

@@ -6,10 +6,10 @@ use crate::boundary::BufferSegment;
 use crate::control::CallControl;
 use crate::engine::asking::conversation::write_trace;
 use crate::engine::memory::follow::DecisionBasis;
-use crate::engine::memory::indexing::{EMBED_BATCH, EpisodeTexts, all_rows};
+use crate::engine::memory::indexing::EMBED_BATCH;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::commit_episodes::{commit_terms, commit_with_vectors, embed_episodes};
+use crate::engine::writing::commit_episodes::{commit_episodes, commit_terms};
 use crate::engine::writing::compose::{ComposedEpisode, compose_texts};
 use crate::engine::writing::draft::{EpisodeDraft, decide_anew};
 use crate::engine::writing::extract::{learn_from_written, shows_known};
@@ -77,12 +77,12 @@ fn commit_texts(
     control.check()?;
     let mut episodes = Vec::with_capacity(drafts.len());
     let mut stated: Vec<Option<ExtractedFacts>> = Vec::with_capacity(drafts.len());
-    let mut read: Vec<Option<EpisodeTexts>> = Vec::with_capacity(drafts.len());
+    let mut terms: Vec<Option<[TextTerms; 2]>> = Vec::with_capacity(drafts.len());
     for (draft, mut text) in drafts.into_iter().zip(texts) {
         let mut asked = draft.asked;
         asked.extend(text.asked.clone());
         stated.push(text.stated.take());
-        read.push(text.read.take());
+        terms.push(text.terms.take());
         let episode = Arc::new(episode_record(services, user, draft.messages, draft.segment, text));
         write_trace(services, user, asked.about(std::slice::from_ref(&episode.episode_id)));
         episodes.push(episode);
@@ -90,10 +90,10 @@ fn commit_texts(
     if services.config.merge_episodes {
         return commit_merged(services, user, episodes, basis, control);
     }
-    embed_ahead(services, user, &episodes, &stated, control)?;
-    match read.into_iter().collect() {
-        Some(read) => commit_read(services, user, &episodes, read, basis, control)?,
-        None => commit_with_vectors(services, user, &episodes, basis, control)?,
+    embed_ahead(services, user, &stated, control)?;
+    match terms.into_iter().collect::<Option<Vec<_>>>() {
+        Some(terms) => commit_terms(services, user, &episodes, &[], &terms, basis)?,
+        None => commit_episodes(services, user, &episodes, &[], basis)?,
     }
     user.progress.keep_stated(&episodes, stated);
     Ok(episodes)
@@ -141,22 +141,20 @@ fn episode_record(
     }
 }
 
-/// Requests all vectors that are needed soon: those of episodes and facts, and of enough
-/// messages to fill the request. The embedder caches them.
+/// Requests all vectors that are needed soon: those of facts, and of enough messages to fill the
+/// request. The embedder caches them.
 fn embed_ahead(
     services: &EngineServices,
     user: &OpenUser,
-    episodes: &[Arc<Episode>],
     stated: &[Option<ExtractedFacts>],
     control: &dyn CallControl,
 ) -> Result<()> {
     if services.embedder.is_local() {
         return Ok(());
     }
-    let episodes = episodes.iter().flat_map(|one| [one.abstract_text(), one.content.clone()]);
     let facts = stated.iter().flatten().flat_map(|one| &one.extraction.candidates);
     let facts = facts.filter(|fact| fact.quote.is_none()).map(|fact| fact.content.clone());
-    let mut texts: Vec<String> = episodes.chain(facts).collect();
+    let mut texts: Vec<String> = facts.collect();
     let room = WORTH_A_REQUEST.saturating_sub(texts.len());
     {
         let view = user.view.read();
@@ -168,23 +166,6 @@ fn embed_ahead(
         services.indexing().embed(&texts, control)?;
     }
     Ok(())
-}
-
-/// Commits composed episodes; embeds them first if their texts came without vectors.
-fn commit_read(
-    services: &EngineServices,
-    user: &OpenUser,
-    episodes: &[Arc<Episode>],
-    read: Vec<EpisodeTexts>,
-    basis: DecisionBasis,
-    control: &dyn CallControl,
-) -> Result<()> {
-    let rows = match all_rows(read.iter().map(|texts| &texts.rows)) {
-        Some(rows) => Some(rows),
-        None => embed_episodes(services, episodes, control)?,
-    };
-    let terms: Vec<[TextTerms; 2]> = read.into_iter().map(|texts| texts.terms).collect();
-    commit_terms(services, user, episodes, &[], &terms, rows, basis)
 }
 
 fn messages_of(drafts: &[EpisodeDraft]) -> Vec<&[Arc<Message>]> {

@@ -10,7 +10,6 @@ use crate::sync::Mutex;
 
 use crate::control::{CallControl, patiently};
 use crate::engine::asking::question_trace::QuestionTrace;
-use crate::engine::memory::indexing::EpisodeTexts;
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -19,6 +18,7 @@ use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::generate::facts;
 use crate::generate::facts::model::ShownFacts;
+use crate::index::TextTerms;
 use crate::model::{Message, REFUSED, TextProvenance, abstract_of};
 use crate::parallel;
 
@@ -31,8 +31,8 @@ pub(crate) struct ComposedEpisode {
     pub asked: QuestionTrace,
     /// The facts, if they were extracted together with the text.
     pub stated: Option<ExtractedFacts>,
-    /// The terms and vectors of the text, if the text was read.
-    pub read: Option<EpisodeTexts>,
+    /// The terms of the text, if it was read.
+    pub terms: Option<[TextTerms; 2]>,
 }
 
 /// Composes the texts of episodes with these messages, in order.
@@ -44,24 +44,22 @@ pub(crate) fn compose_texts(
 ) -> Result<Vec<ComposedEpisode>> {
     if services.llm.is_none() {
         let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
-        let (bytes, compose) = (bytes_of(episodes.iter().flatten()), composer_by_rules(services));
-        return patiently(bytes, control, move || parallel::map(episodes, 1, compose));
+        let bytes = bytes_of(episodes.iter().flatten());
+        return patiently(bytes, control, move || {
+            parallel::map(episodes, 1, |messages| compose_by_rules(&messages))
+        });
     }
     asked_at_once(services, user, episodes, control, |conversation, messages| {
         conversation.compose(messages)
     })
 }
 
-/// Returns a function that composes an episode by the rules.
-fn composer_by_rules(
-    services: &EngineServices,
-) -> impl Fn(Vec<Arc<Message>>) -> ComposedEpisode + Send + Sync + 'static {
-    let reader = services.reader();
-    move |messages| {
-        let text = write_offline(&messages);
-        let read = reader.episode(&abstract_of(&text.title, &text.summary), &text.content);
-        ComposedEpisode { read: Some(read), ..by_rules(text, "", QuestionTrace::default()) }
-    }
+/// Composes an episode by the rules.
+fn compose_by_rules(messages: &[Arc<Message>]) -> ComposedEpisode {
+    let text = write_offline(messages);
+    let texts = [&abstract_of(&text.title, &text.summary), &text.content];
+    let terms = Some(texts.map(|text| TextTerms::of(text)));
+    ComposedEpisode { terms, ..by_rules(text, "", QuestionTrace::default()) }
 }
 
 /// Asks the model about several pieces of work at once, within the limit on calls.
@@ -136,7 +134,7 @@ impl ModelSession<'_> {
         if stated.is_none() {
             self.keep(&reply);
         }
-        Ok(ComposedEpisode { text: written.text, provenance, asked, stated, read: None })
+        Ok(ComposedEpisode { text: written.text, provenance, asked, stated, terms: None })
     }
 
     fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> ComposedEpisode {
@@ -160,5 +158,5 @@ fn by_rules(text: EpisodeText, fallback: &str, asked: QuestionTrace) -> Composed
         pending_llm: !fallback.is_empty() && fallback != REFUSED,
         ..TextProvenance::default()
     };
-    ComposedEpisode { text, provenance, asked, stated: None, read: None }
+    ComposedEpisode { text, provenance, asked, stated: None, terms: None }
 }

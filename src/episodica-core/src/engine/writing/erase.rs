@@ -12,7 +12,7 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::commit_episodes::{commit_episodes, embed_episodes};
+use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::fact_deletion::{DeletionEffects, follow_facts};
 use crate::error::{Error, ErrorKind, Result};
@@ -79,8 +79,7 @@ pub(crate) fn update_text(
             });
             let edited = std::slice::from_ref(&episode);
             let learned = still_learned(services, user, edited);
-            let rows = embed_episodes(services, edited, control)?;
-            commit_episodes(services, user, edited, &learned, rows, basis)?;
+            commit_episodes(services, user, edited, &learned, basis)?;
             if !learned.is_empty() {
                 user.view.write().backlog.nothing_to_learn(&episode.episode_id);
             }
@@ -111,7 +110,6 @@ pub(crate) fn delete_records(
     let DeletionEffects { added, relearn } =
         follow_deletion(services, user, &mut erasure, control)?;
     let report = DeleteReport { still_in_messages, ..report_of(&erasure) };
-    let rows = embed_episodes(services, &erasure.replace_episodes, control)?;
     let fact_rows = embed_changed(services, user, &erasure.replace_semantic, control)?;
     let writer = user.lock_writer_on(basis, true, &services.indexing())?;
     // The erasure removes the files of answers and traces; data kept in memory would restore
@@ -151,7 +149,7 @@ pub(crate) fn delete_records(
     let to = services.indexing();
     {
         let mut view = user.view.write();
-        view.erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
+        view.erase(&erasure, fact_rows.as_ref(), &to)?;
         for note in &learned {
             view.backlog.note_learned(note);
         }

@@ -125,7 +125,7 @@ pub(crate) fn import_all(
     }
     for episode in &new.episodes {
         let mut view = user.view.write();
-        view.put_episode(Arc::clone(episode), &episode_terms(episode), None, &to)?;
+        view.put_episode(Arc::clone(episode), &episode_terms(episode), &to)?;
         if services.config.semantic_memory && unlearned.contains(&episode.episode_id) {
             view.backlog.await_learning(&episode.episode_id, episode.revision);
         } else {

@@ -15,9 +15,10 @@ use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::commit_episodes::commit_with_vectors;
+use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::compose::compose_texts;
 use crate::engine::writing::draft::EpisodeDraft;
+use crate::engine::writing::ingest::embed_messages;
 use crate::error::Result;
 use crate::model::Episode;
 
@@ -41,7 +42,7 @@ pub(crate) fn commit_merged(
             }
             None => episode,
         };
-        commit_with_vectors(services, user, std::slice::from_ref(&episode), basis, control)?;
+        commit_episodes(services, user, std::slice::from_ref(&episode), &[], basis)?;
         committed.retain(|other| other.episode_id != episode.episode_id);
         committed.push(episode);
     }
@@ -55,12 +56,13 @@ fn merge_partner(
     episode: &Episode,
     control: &dyn CallControl,
 ) -> Result<Option<Arc<Episode>>> {
-    let row = services.indexing().embed(&[&episode.abstract_text()], control)?;
-    let Some(row) = row else {
-        return Ok(None);
-    };
+    embed_messages(services, user, control)?;
     let view = user.view.read();
-    let near = view.abstracts.nearest(row.row(0), NEAREST)?;
+    let said = episode.original_messages.iter();
+    let slots: Vec<u32> =
+        said.filter_map(|message| view.messages.slot(&message.message_id)).collect();
+    let Some(vector) = view.mean_vector(&slots) else { return Ok(None) };
+    let near = view.narratives.nearest(vector.view(), NEAREST)?;
     let fits = |earlier: &&Arc<Episode>| {
         let gap = episode
             .timestamp

@@ -1,4 +1,4 @@
-//! General English and Chinese word lists that separate topic words from other words, and a key
+//! English word lists that separate topic words from other words, and a key
 //! that all forms of a word share.
 //!
 //! The lists are data (`lexicon.txt`): everyday words, no names. A lookup costs one hash.
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::text::hash::{Fnv1a, fnv1a};
-use crate::text::vocabulary::{lines, list, shared};
+use crate::text::vocabulary::{lines, shared};
 
 /// The lists. Function words that other modules need too are in `text::vocabulary`.
 const TABLE: &str = include_str!("lexicon.txt");
@@ -20,10 +20,6 @@ pub(super) struct WordClass(u8);
 impl WordClass {
     const FUNCTION: u8 = 1;
     const EVERYDAY: u8 = 2;
-    const DETERMINER: u8 = 4;
-    const OPENER: u8 = 8;
-    const DANGLING: u8 = 16;
-    const ABSTRACT: u8 = 32;
 
     /// Whether the word may be a subject.
     pub fn is_content(self) -> bool {
@@ -33,26 +29,6 @@ impl WordClass {
     /// Whether the word is a function word.
     pub fn is_function(self) -> bool {
         self.0 & Self::FUNCTION != 0
-    }
-
-    /// Whether the word opens a noun phrase without being part of its subject.
-    pub fn is_determiner(self) -> bool {
-        self.0 & Self::DETERMINER != 0
-    }
-
-    /// Whether the word, at the start of a sentence, refers to the sentence before.
-    pub fn dangles(self) -> bool {
-        self.0 & Self::DANGLING != 0
-    }
-
-    /// Whether the word is abstract.
-    pub fn is_abstract(self) -> bool {
-        self.0 & Self::ABSTRACT != 0
-    }
-
-    /// Whether the word may open a noun phrase.
-    pub fn is_opener(self) -> bool {
-        self.0 & Self::OPENER != 0
     }
 }
 
@@ -82,31 +58,21 @@ static CLASSES: ForkLazy<KeyMap<u8>> = ForkLazy::new(|| {
     for (class, word) in shared("function").map(|word| (WordClass::FUNCTION, word)).chain(own) {
         *classes.entry(exact_key(word)).or_insert(0) |= class;
         // Function words have no forms: "as" must not give "asses" the same key.
-        if matches!(class, WordClass::EVERYDAY | WordClass::ABSTRACT) && word.len() > 2 {
+        if class == WordClass::EVERYDAY && word.len() > 2 {
             *classes.entry(key(word)).or_insert(0) |= class;
         }
     }
     classes
 });
 
-/// The class for a list of the table; `None` for Chinese lists, which other tables read.
+/// The class for a list of the table.
 fn class_of_list(name: &str) -> Option<u8> {
     match name {
-        "determiner" => Some(WordClass::DETERMINER | WordClass::FUNCTION),
         "function" => Some(WordClass::FUNCTION),
         "everyday" => Some(WordClass::EVERYDAY),
-        "opener" => Some(WordClass::OPENER),
-        "dangling" => Some(WordClass::DANGLING),
-        "abstract" => Some(WordClass::ABSTRACT),
         _ => None,
     }
 }
-
-static STOP_CHAR_KEYS: ForkLazy<KeyMap<()>> = ForkLazy::new(|| {
-    list(TABLE, "stop-characters").flat_map(str::chars).map(|c| (u64::from(c), ())).collect()
-});
-static STOP_WORD_KEYS: ForkLazy<KeyMap<()>> =
-    ForkLazy::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
 
 /// The class of a word, ignoring case.
 pub(super) fn class_of(word: &str) -> WordClass {
@@ -115,32 +81,19 @@ pub(super) fn class_of(word: &str) -> WordClass {
             || suffix == "t" && stem.ends_with('n');
         let verb = suffix == "s"
             && CLASSES.get(&exact_key(stem)).is_some_and(|class| class & WordClass::FUNCTION != 0);
-        return if contracted || verb {
-            WordClass(WordClass::FUNCTION | (class_of(stem).0 & WordClass::DANGLING))
-        } else {
-            class_of(stem)
-        };
+        return if contracted || verb { WordClass(WordClass::FUNCTION) } else { class_of(stem) };
     }
     let exact = CLASSES.get(&exact_key(word)).copied();
-    WordClass(exact.unwrap_or_else(|| {
-        CLASSES.get(&key(word)).copied().unwrap_or(0) & (WordClass::EVERYDAY | WordClass::ABSTRACT)
-    }))
+    WordClass(
+        exact
+            .unwrap_or_else(|| CLASSES.get(&key(word)).copied().unwrap_or(0) & WordClass::EVERYDAY),
+    )
 }
 
 /// Whether a word is a function word or an everyday word, so that a capital letter at the start of
 /// a sentence does not make it a name.
 pub(in crate::generate) fn is_common_word(word: &str) -> bool {
     !class_of(word).is_content()
-}
-
-/// Whether the character separates Chinese topics.
-pub(super) fn is_stop_char(c: char) -> bool {
-    STOP_CHAR_KEYS.contains_key(&u64::from(c))
-}
-
-/// Whether a Chinese word is rarely a topic.
-pub(super) fn is_stop_word_han(word: &str) -> bool {
-    STOP_WORD_KEYS.contains_key(&exact_key(word))
 }
 
 /// A key that ignores case.

@@ -168,7 +168,7 @@ pub fn read(
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
             summary,
             content,
-            topics: if topics.is_empty() { rules.topics } else { topics },
+            topics,
             entities: rules.entities,
         },
         salvaged: salvaged || filled,
@@ -324,7 +324,7 @@ mod tests {
         let written = read(answer, &talk(), &shown).expect("usable");
         assert!(written.salvaged);
         assert_eq!(written.foreign, 1);
-        assert!(!written.text.summary.is_empty() && !written.text.topics.is_empty());
+        assert!(!written.text.summary.is_empty() && written.text.topics.is_empty());
     }
 
     #[test]

@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use super::keywords::{WordSalience, entities, phrases};
+use super::names::entities;
 use super::source::EpisodeSource;
-use super::{narrative, salience, summary, title};
+use super::spans::telling_spans;
+use super::{content, summary, title};
 use crate::model::Message;
 
-/// Maximum number of topics and of names per episode.
-const MAX_TOPICS: usize = 6;
+/// Maximum number of names per episode.
 const MAX_ENTITIES: usize = 16;
 
 /// Version of these rules, stored with every episode that they write.
-pub const RULES_VERSION: &str = "offline-episode-1";
+pub const RULES_VERSION: &str = "offline-episode-2";
 
 /// The text of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EpisodeText {
-    /// A title as a person would write it; at most 80 characters.
+    /// A title; at most 80 characters.
     pub title: String,
-    /// L0: the most informative sentences, attributed; at most 100 tokens.
+    /// L0: what tells the episode, attributed; at most 100 tokens.
     pub summary: String,
-    /// L1: the narrative, attributed, dates resolved; at most 2,000 tokens.
+    /// L1: the messages, or a model's narrative; attributed, dates resolved; at most 2,000 tokens.
     pub content: String,
-    /// Topics, most informative first.
+    /// Topics that a model named.
     pub topics: Vec<String>,
     /// Names in the episode.
     pub entities: Vec<String>,
@@ -41,14 +41,12 @@ fn write(source: &EpisodeSource) -> EpisodeText {
     if source.turns.is_empty() {
         return EpisodeText::default();
     }
-    let words = WordSalience::of(source);
-    let phrases = phrases(source, &words);
-    let scored = salience::scored(source, &words);
+    let spans = telling_spans(source);
     EpisodeText {
-        title: title::write(source, &scored),
-        summary: summary::write(source, &scored),
-        content: narrative::write(source, &scored),
-        topics: phrases.iter().take(MAX_TOPICS).map(|phrase| phrase.text.clone()).collect(),
-        entities: entities(source, &words, MAX_ENTITIES),
+        title: title::write(source, &spans),
+        summary: summary::write(source, &spans),
+        content: content::write(source),
+        topics: Vec::new(),
+        entities: entities(source, MAX_ENTITIES),
     }
 }

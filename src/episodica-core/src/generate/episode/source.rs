@@ -50,7 +50,7 @@ pub(super) struct EpisodeSource {
 pub(super) struct SourceSpeaker {
     /// The name in the messages, clipped.
     pub full: String,
-    /// The name that the narrative uses in a sentence ("Haruto" for "Haruto (Pebble Support)", "the
+    /// The name that texts use ("Haruto" for "Haruto (Pebble Support)", "the
     /// user" for a role).
     pub short: String,
     /// True if the speaker is known only by a role, not by a name.
@@ -61,6 +61,10 @@ pub(super) struct SourceSpeaker {
 pub(super) struct SourceTurn {
     /// Index into [`EpisodeSource::speakers`].
     pub speaker: usize,
+    /// Index of the message.
+    pub message: usize,
+    /// True if an agent wrote the message.
+    pub by_agent: bool,
     /// When the message was written.
     pub moment: Moment,
     /// The cleaned text.
@@ -77,7 +81,7 @@ impl EpisodeSource {
         let mut speakers: Vec<SourceSpeaker> = Vec::new();
         let mut turns = Vec::with_capacity(messages.len());
         let mut votes = [0_usize; LANGUAGES.len()];
-        for message in messages {
+        for (at, message) in messages.iter().enumerate() {
             let name = clean_line(message.speaker(), MAX_NAME_CHARS);
             let speaker =
                 speakers.iter().position(|known| known.full == name).unwrap_or_else(|| {
@@ -89,6 +93,8 @@ impl EpisodeSource {
             votes[slot(language)] += text.len().min(400);
             turns.push(SourceTurn {
                 speaker,
+                message: at,
+                by_agent: message.is_agent(),
                 moment: message.timestamp,
                 text,
                 language,
@@ -118,20 +124,6 @@ impl EpisodeSource {
             }
         }
         Self { turns, language: main, speakers, name_keys }
-    }
-
-    /// True if the word is a speaker's name or a short form of one ("Max" for Maximilian).
-    pub fn is_speaker_name(&self, turn: &SourceTurn, word: &TurnWord) -> bool {
-        if self.name_keys.contains_key(&word.key) {
-            return true;
-        }
-        let text = turn.word_text(word);
-        word.capital
-            && text.len() >= 2
-            && self
-                .speakers
-                .iter()
-                .any(|speaker| !speaker.is_role && speaker.short.starts_with(text))
     }
 
     /// The sentence without the addressee's name: "Hey Jon, …" and "…, Jon!".

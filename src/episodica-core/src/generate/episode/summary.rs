@@ -1,127 +1,67 @@
-//! L0: the two or three sentences that together cover most of the conversation, in order, each
-//! attributed.
+//! L0: two or three spans that tell the episode, in order, each with its speaker.
 
-use super::narrative::fits;
-use super::ready_sentence::{clip, passage};
-use super::salience::ScoredSentence;
+use super::content::{clip, fits};
+use super::quotation::quotation;
 use super::source::EpisodeSource;
-use super::told_sentences::without_emphasis;
-use super::units::ReadySentence;
+use super::spans::TellingSpan;
 use crate::text::Language;
+use crate::text::time::resolve_text;
 
 /// Maximum number of tokens of a summary.
 pub(super) const MAX_TOKENS: usize = 100;
-/// Maximum number of sentences.
-const MAX_SENTENCES: usize = 3;
-/// Maximum length of a sentence, in bytes; longer ones are left out rather than cut.
-const MAX_SENTENCE_BYTES: usize = 230;
+/// Maximum number of spans.
+const MAX_SPANS: usize = 3;
+/// Maximum length of a span, in characters.
+const MAX_CHARS: usize = 160;
 
-/// Writes the summary.
-pub(super) fn write(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
+/// Writes the summary: the best span, then others of other messages, those worth a note first.
+pub(super) fn write(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String {
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by(|a, b| {
+        let is_first = |at: usize| at == 0;
+        let rank = |at: usize| spans[at].worth.min(0.0) + spans[at].score;
+        is_first(*b).cmp(&is_first(*a)).then(rank(*b).total_cmp(&rank(*a)))
+    });
     let mut chosen: Vec<usize> = Vec::new();
-    let mut told: Vec<u64> = Vec::new();
     let mut text = String::new();
-    let mut refused: Vec<usize> = Vec::new();
-    while chosen.len() < MAX_SENTENCES && refused.len() < 12 {
-        let free = (0..scored.len()).filter(|at| !chosen.contains(at) && !refused.contains(at));
-        let Some((best, gain)) = free
-            .map(|at| (at, scored[at].gain(&told)))
-            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))
-        else {
-            break;
-        };
-        if gain <= 0.0 {
-            break;
-        }
-        let mut next = chosen.clone();
-        next.push(best);
-        next.sort_unstable();
-        let candidate = assemble(source, scored, &next);
-        let (_, unit) = scored[best].place(source);
-        let long = unit.end - unit.start > MAX_SENTENCE_BYTES;
-        if candidate == text || long || !fits(&candidate, MAX_TOKENS) {
-            refused.push(best);
+    for at in order {
+        let span = &spans[at];
+        let is_told = |known: &usize| spans[*known].turn.message == span.turn.message;
+        if chosen.len() == MAX_SPANS || chosen.iter().any(is_told) {
             continue;
         }
-        (chosen, text) = (next, candidate);
-        told.extend(scored[best].features.iter().map(|(key, _)| *key));
-        told.sort_unstable();
+        let mut next = chosen.clone();
+        next.push(at);
+        next.sort_by_key(|at| spans[*at].turn.message);
+        let candidate = assembled(source, spans, &next);
+        if candidate.len() > text.len() && fits(&candidate, MAX_TOKENS) {
+            (chosen, text) = (next, candidate);
+        }
     }
-    if text.is_empty() { fallback(source, scored) } else { text }
+    if text.is_empty() { first_words(source) } else { text }
 }
 
-/// For a conversation without topics: its first sentences, up to the limit.
-fn fallback(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
-    let spoken: Vec<usize> =
-        (0..scored.len()).filter(|at| !scored[*at].place(source).0.text.is_empty()).collect();
-    let texts = [2, 1].map(|count| {
-        let first: Vec<usize> = spoken.iter().copied().take(count).collect();
-        assemble(source, scored, &first)
+/// For a conversation without spans: the first words that were said, or the names.
+fn first_words(source: &EpisodeSource) -> String {
+    let said = source.turns.iter().find(|turn| turn.text.chars().any(|c| !c.is_whitespace()));
+    let names = || source.speakers.iter().map(|speaker| &*speaker.short).collect::<Vec<_>>();
+    let text = match said {
+        Some(turn) => {
+            let line = turn.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            quotation(&source.speaker(turn).short, &clip(&line, MAX_CHARS), turn.language)
+        }
+        None => names().join(", "),
+    };
+    clip(&text, MAX_TOKENS).into_owned()
+}
+
+fn assembled(source: &EpisodeSource, spans: &[TellingSpan<'_>], chosen: &[usize]) -> String {
+    let told = chosen.iter().filter_map(|at| {
+        let TellingSpan { turn, .. } = spans[*at];
+        let span = spans[*at].shortened(MAX_CHARS)?;
+        let dated = resolve_text(span, turn.moment, turn.language);
+        let line = dated.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(quotation(&source.speaker(turn).short, &line, turn.language))
     });
-    texts.into_iter().find(|text| !text.is_empty() && fits(text, MAX_TOKENS)).unwrap_or_else(|| {
-        let speakers = source.speakers.iter();
-        let names: Vec<&str> = speakers.map(|speaker| &*speaker.short).collect();
-        clip(&names.join(", "), MAX_TOKENS).into_owned()
-    })
-}
-
-/// The chosen sentences in order. A sentence that cannot be rewritten is quoted, followed by its
-/// speaker's name.
-fn assemble(source: &EpisodeSource, scored: &[ScoredSentence], chosen: &[usize]) -> String {
-    let mut out = String::new();
-    for at in chosen {
-        let (turn, unit) = scored[*at].place(source);
-        let name = &source.speaker(turn).short;
-        let sentence = match passage(source, turn, unit) {
-            ReadySentence::Told(text) => without_notes(text),
-            ReadySentence::Said(text) => quoted(text, name, turn.language, false),
-            ReadySentence::Asked(text) => quoted(text, name, turn.language, true),
-            ReadySentence::Aside(_) | ReadySentence::Code(_) => String::new(),
-        };
-        if !out.is_empty() && !sentence.is_empty() && turn.language != Language::Chinese {
-            out.push(' ');
-        }
-        out.push_str(&sentence);
-    }
-    out
-}
-
-fn quoted(text: &str, name: &str, language: Language, asked: bool) -> String {
-    let text = without_notes(&plain(text));
-    match language {
-        _ if text.is_empty() => text,
-        Language::English => {
-            let said = if asked { "asked" } else { "said" };
-            format!("\"{}\" {name} {said}.", text.replace('"', "'"))
-        }
-        Language::Chinese => {
-            format!("“{text}”，{name}{}。", if asked { "问" } else { "说" })
-        }
-        _ => format!("“{text}” ({name})"),
-    }
-}
-
-/// The text without notes about the message: `[Image: a boat]`.
-pub(super) fn without_notes(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(start) = rest.find('[') {
-        let (front, note) = rest.split_at(start);
-        let kind =
-            note[1..].chars().take_while(|c| c.is_alphabetic()).map(char::len_utf8).sum::<usize>();
-        let is_note = kind > 0 && note[1 + kind..].starts_with(':');
-        let end = note.find(']').map_or(note.len(), |end| end + 1);
-        out.push_str(front);
-        if !is_note {
-            out.push_str(&note[..end]);
-        }
-        rest = &note[end..];
-    }
-    out.push_str(rest);
-    out.trim().to_owned()
-}
-
-/// The text without list, heading and emphasis markers.
-pub(super) fn plain(text: &str) -> String {
-    without_emphasis(text.trim_start_matches(['#', '*', '-', '>', '•', '+', ' ']))
+    told.collect::<Vec<_>>().join(if source.language == Language::Chinese { "" } else { " " })
 }

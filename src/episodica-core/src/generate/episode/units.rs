@@ -11,20 +11,6 @@ use crate::text::{is_cjk, sentences};
 /// Maximum number of sentences read from one message; only tables and logs have more.
 const MAX_SENTENCES: usize = 120;
 
-/// A sentence ready for use in a text.
-pub(super) enum ReadySentence {
-    /// In the third person.
-    Told(String),
-    /// To be quoted.
-    Said(String),
-    /// To be quoted as a question.
-    Asked(String),
-    /// A note in brackets about the message, such as an image caption; not attributed to a speaker.
-    Aside(String),
-    /// Lines of code.
-    Code(String),
-}
-
 /// A sentence, or a block of code, as a range of its turn's text.
 #[derive(Default)]
 pub(super) struct TurnUnit {
@@ -37,9 +23,8 @@ pub(super) struct TurnUnit {
     pub asks: bool,
     /// Words, in order; none for code.
     pub words: Vec<TurnWord>,
-    /// Computed on first use, by `SourceTurn::dates` and `passage`.
+    /// Computed on first use, by `SourceTurn::dates`.
     pub dates: OnceCell<Vec<TimeMention>>,
-    pub passage: OnceCell<ReadySentence>,
 }
 
 /// A word, as a range of its turn's text.

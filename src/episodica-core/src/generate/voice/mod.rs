@@ -14,6 +14,8 @@ mod others;
 
 use std::ops::Range;
 
+pub(in crate::generate) use others::{speaks_of_self, words_of_others};
+
 use crate::model::{Message, SaidBy};
 
 /// A part of a message in one voice.

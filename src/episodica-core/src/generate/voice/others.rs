@@ -253,7 +253,7 @@ fn introduces(line: &str) -> bool {
 }
 
 /// True if a text has a first-person word.
-fn speaks_of_self(text: &str) -> bool {
+pub(in crate::generate) fn speaks_of_self(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     lower.contains(['我', '私', '僕', '俺'])
         || lower

@@ -83,7 +83,7 @@ export default {
   "reason.the session ended": "the session ended",
 
   "layer.L0": "Summary",
-  "layer.L1": "Narrative",
+  "layer.L1": "Content",
   "layer.L2": "Messages",
   "about": "Details",
   "when": "When",
@@ -242,7 +242,7 @@ export default {
   "delete.message.help": "Its episode is written again without it, and facts without another source message are deleted. This cannot be undone.",
   "delete.message.of": "Delete this message of {who}",
   "correct.fact": "Correct the fact",
-  "correct.episode": "Correct the narrative",
+  "correct.episode": "Correct the content",
   "correct.help": "The history keeps the present text.",
   "correct.now": "Present text",
   "correct.text": "Text",

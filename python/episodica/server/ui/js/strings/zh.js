@@ -91,7 +91,7 @@ export default {
   "reason.imported": "导入",
 
   "layer.L0": "摘要",
-  "layer.L1": "叙述",
+  "layer.L1": "内容",
   "layer.L2": "消息",
   "about": "详细信息",
   "when": "时间",
@@ -266,7 +266,7 @@ export default {
   "delete.message.help": "其情节会去掉它重新撰写，没有其他来源消息的事实会被删除。无法恢复。",
   "delete.message.of": "删除 {who} 的这条消息",
   "correct.fact": "更正事实",
-  "correct.episode": "更正叙述",
+  "correct.episode": "更正内容",
   "correct.help": "历史会保留现在的文本。",
   "correct.now": "现在的文本",
   "correct.text": "文本",
