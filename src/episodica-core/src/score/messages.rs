@@ -20,7 +20,7 @@ use crate::parallel;
 /// Up to this many messages, all are scored in full; above it, only the most promising.
 pub(super) const SCORE_ALL: usize = 2_048;
 /// Minimum number of messages scored in full, and number per requested hit, if not all are scored.
-/// Four times as many candidates find nothing more (docs/performance.md).
+/// Four times as many candidates find nothing more (docs/lab/2026-11-choices.md).
 const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
 /// Number of messages examined per candidate, those with the highest word scores.
