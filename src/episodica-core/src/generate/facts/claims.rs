@@ -30,7 +30,7 @@ const SURELY_LONG: usize = 16 * MAX_TOKENS;
 const CONFIDENCE: f32 = 0.85;
 /// The score of the head `unclear` up to which a sentence is quoted without the one before it.
 const SURELY_CLEAR: f32 = -1.0;
-/// Importance of a sentence that must not be missed, before its own score counts.
+/// Least importance of a sentence that must not be missed.
 const VITAL: f32 = 0.7;
 /// The importance of a sentence is that of its score of the head `worth`: one half at `MIDDLE`, and
 /// rising by `SLOPE` / 4 for each point there.
@@ -274,8 +274,7 @@ fn judge(
     }
     let is_vital = heads.must > 0.0;
     let worth = sigmoid(SLOPE * (heads.worth - MIDDLE));
-    let least = if is_vital { VITAL + (1.0 - VITAL) * sigmoid(heads.must) } else { 0.0 };
-    let importance = worth.max(least);
+    let importance = if is_vital { worth.max(VITAL) } else { worth };
     if importance < min_importance {
         return Err(RejectReason::LowImportance);
     }
