@@ -93,9 +93,9 @@ class Event(Portable):
     change : str
         ``"MESSAGE"`` (stored), ``"SESSION"`` (closed), ``"EPISODE"`` (written, or written again),
         ``"DELETE"``; of facts ``"ADD"`` (new), ``"UPDATE"`` (another text, or it holds no longer
-        or again), ``"MERGE"`` (said again: one more source message), ``"SUPERSEDE"`` (a new fact
-        that ended an older fact) and ``"IGNORE"`` (a candidate that said nothing new); of episodes
-        and facts ``"ARCHIVE"`` and ``"RESTORE"``.
+        or again) and ``"SUPERSEDE"`` (a new fact that ended an older fact); of episodes and facts
+        ``"ARCHIVE"`` and ``"RESTORE"``. In stores of earlier versions also ``"MERGE"`` and
+        ``"IGNORE"`` (a fact was said again).
     id : str
         The id of the record or session. Empty if everything of the user is void: deleted, or to be
         read anew. For a record that another process deleted, a mark: see :meth:`concerns`.
