@@ -33,9 +33,8 @@ from .parser import GroupedParser, Parser, option
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int | None]
 
 _FILE = (
-    "an export of an assistant, a coding agent, a messenger or another memory (also as a ZIP "
-    "archive or folder), messages of chat APIs as JSON or JSONL, CSV, e-mails, or text with "
-    "`Name:` on each line; `-` is standard input"
+    "a file, ZIP archive or folder of an assistant, a coding agent, a messenger or another memory, "
+    "messages as JSON or CSV, e-mails, or text with `Name:` on each line; `-` is standard input"
 )
 _FORMAT = "the format of the file (default: its content tells)"
 _SECRETS = "keys, passwords and card numbers (default mask)"
