@@ -6,6 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+# An error is shown by its name and description alone, except the one that has the attributes.
+ERROR = re.compile(r"^::: episodica\.(?!EpisodicaError$)\w+$", re.MULTILINE)
+PLAIN = "{inherited_members: false, separate_signature: false, show_signature: false}"
+
 
 def on_config(config: Any) -> Any:
     """Adds docs/decisions and docs/lab, sorted by name, as the last section."""
@@ -19,7 +23,9 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    """Turns links to files of the repository into text: the site does not have these files."""
+    """Shows errors plainly, and turns links to files that the site does not have into text."""
+    if page.file.src_uri == "reference/errors.md":
+        markdown = ERROR.sub(rf"\g<0>\n    options: {PLAIN}", markdown)
     folder = Path(page.file.abs_src_path).parent
 
     def one(link: re.Match[str]) -> str:
