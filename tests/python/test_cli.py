@@ -62,16 +62,26 @@ def test_demo(cli: Cli, tmp_path: Path) -> None:
         done.returncode,
         done.stdout.count("demo-1: 208 messages of Mira and Oskar in 13 sessions"),
     ) == (0, 1)
-    assert "Episodes (" in done.stdout
-    assert "Facts (" in done.stdout
-    assert "Questions (6)" in done.stdout
-    assert "She's Pickle now." in done.stdout
+    parts = ("Questions (6)", "Worth knowing (10 of ", "Episodes (")
+    places = [done.stdout.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "I'll live in Bonfim" in done.stdout
     assert re.search(
         r"6 of 6 answers proved by a message among the first 10 hits; median search \d+\.\d\d ms",
         done.stdout,
     )
     assert "the store was temporary" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_answers_questions_of_ones_own(cli: Cli, root: Path) -> None:
+    done = cli("demo", "--ask", "Who is Mira's boss?", "--ask", "zxqv")
+    assert done.returncode == 0, done.stderr
+    assert "My boss, Teresa, smokes on the roof" in done.stdout
+    assert "Worth knowing" not in done.stdout
+    file = root / "tests/fixtures/conversations/chinese_chat.json"
+    [shown] = data_of(cli("demo", file, "--ask", "她住在哪里？", "--json"))
+    assert [one["question"] for one in shown["contexts"]] == ["她住在哪里？"]
 
 
 def test_demo_as_json_in_a_store_that_stays(cli: Cli, tmp_path: Path) -> None:

@@ -137,6 +137,12 @@ class CommandLine:
             "demo", demo.demo, "remember a sample conversation and answer questions about it"
         )
         self._add_file(sample, "a file to show instead of the sample", nargs="?")
+        option(
+            sample,
+            "--ask QUESTION",
+            "print the context for a question of your own; may be repeated",
+            action="append",
+        )
         ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
         self._add_file(ingest, _FILE)
         option(ingest, "-u --user U", "the user, unless the file names its own")

@@ -1,10 +1,11 @@
-"""``episodica demo``: remembers a sample, shows episodes and facts, answers questions."""
+"""``episodica demo``: remembers a sample, answers questions, shows facts and episodes."""
 
 from __future__ import annotations
 
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from heapq import nlargest
 from importlib import resources
@@ -12,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..readers import Conversation, Question, read_conversations
+from ..records import Episode, SemanticMemory
 from ..results import Hit
 from ..system import MemorySystem
 from ..value import day
@@ -20,17 +22,20 @@ from .stores import settings_of
 from .transfers import remember
 
 _SAMPLE = "data/sample_conversation.json"
+# What a visitor asks first, with the turns that prove the answer.
 _SAMPLE_QUESTIONS = (
-    "What is Mira's dog called?",
-    "Which food is dangerous for Oskar?",
-    "What was the greyhound's name when she was racing?",
-    "What is the English title of the lighthouse novel?",
-    "How many loaves went over the counter on day one?",
-    "Why couldn't they take the old van to Portugal?",
+    Question("Where does Mira live?", "In Bonfim, a part of Porto", ("D9:13",)),
+    Question("Who is Mira's boss?", "Teresa", ("D12:8",)),
+    Question("Is Oskar allergic to anything?", "Walnuts", ("D2:3",)),
+    Question("How did Mira break her ankle?", "Carrying her dog downstairs", ("D3:3",)),
+    Question("When does the bakery open?", "On 15 March, a week late", ("D12:5",)),
+    Question("What's the name of Lena's baby?", "Juno Beatrix", ("D10:1",)),
 )
-_LINES = 12
+_FACTS, _EPISODES = 10, 12
 _importance, _since = attrgetter("importance"), attrgetter("valid_from")
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
+# Length of a context for a question of one's own, in tokens.
+_TOKENS = 400
 # The evidence of an answer is searched among this many hits.
 _DEPTH = 10
 
@@ -48,7 +53,7 @@ def demo(args: argparse.Namespace, out: Output) -> None:
             with resources.as_file(resources.files("episodica").joinpath(_SAMPLE)) as sample:
                 conversations = read_conversations(sample)
         memory = stack.enter_context(MemorySystem(path, tenant=args.tenant, **settings_of(args)))
-        results = [_show(memory, one, args.file is None, out) for one in conversations]
+        results = [_show(memory, one, args, out) for one in conversations]
     if out.as_json:
         out.json(results)
     elif not args.store:
@@ -56,36 +61,39 @@ def demo(args: argparse.Namespace, out: Output) -> None:
 
 
 def _show(
-    memory: MemorySystem, conversation: Conversation, is_sample: bool, out: Output
+    memory: MemorySystem, conversation: Conversation, args: argparse.Namespace, out: Output
 ) -> dict[str, Any]:
     user = conversation.user_id or conversation.name
-    lines = _LINES if is_sample else _LINES_OF_FILE
-    questions = conversation.questions
-    if is_sample:
-        by_text = {question.text: question for question in questions}
-        questions = tuple(by_text[text] for text in _SAMPLE_QUESTIONS)
-    else:
-        questions = questions[:_QUESTIONS_OF_FILE]
-
     counts = remember(memory, user, conversation)
     episodes = list(memory.episodes(user))
     facts = list(memory.semantic_memories(user))
     if not out.as_json:
         _print_counts(conversation, counts, len(episodes), len(facts), out)
-        out.heading(f"Episodes ({len(episodes)})")
-        rows = ((day(one.timestamp), one.message_count, one.title) for one in episodes[:lines])
-        out.table(("date", "messages", "title"), rows, indent=2)
-        _print_rest(len(episodes) - lines, out)
-        out.heading(f"Facts ({len(facts)})")
-        shown = sorted(nlargest(lines, facts, _importance), key=_since)
-        out.table(
-            ("since", "kind", "fact"),
-            ((day(one.valid_from)[:10], one.kind, one.content) for one in shown),
-            indent=2,
-        )
-        _print_rest(len(facts) - lines, out)
-        if questions:
-            out.heading(f"Questions ({len(questions)})")
+    asked: dict[str, Any]
+    if args.ask:
+        asked = {"contexts": [_context(memory, user, question, out) for question in args.ask]}
+    elif args.file:
+        questions = conversation.questions[:_QUESTIONS_OF_FILE]
+        asked = {"questions": _answers(memory, user, questions, out)}
+    else:
+        asked = {"questions": _answers(memory, user, _SAMPLE_QUESTIONS, out)}
+    if not out.as_json and not args.ask:
+        of_file = args.file is not None
+        _print_facts(facts, _LINES_OF_FILE if of_file else _FACTS, out)
+        _print_episodes(episodes, _LINES_OF_FILE if of_file else _EPISODES, out)
+    return {
+        **counts,
+        "episode_titles": [one.title for one in episodes],
+        "facts": [one.content for one in facts],
+        **asked,
+    }
+
+
+def _answers(
+    memory: MemorySystem, user: str, questions: Sequence[Question], out: Output
+) -> list[dict[str, Any]]:
+    if questions and not out.as_json:
+        out.heading(f"Questions ({len(questions)})")
     answers = [_answer(memory, user, question, out) for question in questions]
     if answers and not out.as_json:
         found = sum(answer["rank"] is not None for answer in answers)
@@ -95,12 +103,32 @@ def _show(
             f"  {found} of {len(answers)} answers proved by a message among the first {_DEPTH} "
             f"hits; median search {spent:.2f} ms"
         )
-    return {
-        **counts,
-        "episode_titles": [one.title for one in episodes],
-        "facts": [one.content for one in facts],
-        "questions": answers,
-    }
+    return answers
+
+
+def _context(memory: MemorySystem, user: str, question: str, out: Output) -> dict[str, str]:
+    """The context that a prompt with this question would get."""
+    text = memory.context(user, question, max_tokens=_TOKENS).text
+    if not out.as_json:
+        out.heading(printable(question))
+        for line in text.splitlines() or ["nothing bears on this question"]:
+            out.line(f"  {printable(line)}")
+    return {"question": question, "context": text}
+
+
+def _print_facts(facts: list[SemanticMemory], count: int, out: Output) -> None:
+    out.heading(f"Worth knowing ({min(count, len(facts))} of {len(facts)} facts)")
+    shown = sorted(nlargest(count, facts, _importance), key=_since)
+    rows = ((day(one.valid_from)[:10], one.content) for one in shown)
+    out.table(("said", "fact"), rows, indent=2)
+
+
+def _print_episodes(episodes: list[Episode], count: int, out: Output) -> None:
+    out.heading(f"Episodes ({len(episodes)})")
+    rows = ((day(one.timestamp), one.message_count, one.title) for one in episodes[:count])
+    out.table(("date", "messages", "title"), rows, indent=2)
+    if len(episodes) > count:
+        out.line(out.style(f"  and {len(episodes) - count:,} more", "dim"))
 
 
 def _print_counts(
@@ -120,11 +148,6 @@ def _print_counts(
     )
 
 
-def _print_rest(count: int, out: Output) -> None:
-    if count > 0:
-        out.line(out.style(f"  and {count:,} more", "dim"))
-
-
 def _answer(memory: MemorySystem, user: str, question: Question, out: Output) -> dict[str, Any]:
     """Searches, and finds the evidence that the file names among the hits."""
     started = time.perf_counter()
@@ -139,7 +162,7 @@ def _answer(memory: MemorySystem, user: str, question: Question, out: Output) ->
             out.line(
                 out.style(f"    not among the first {_DEPTH} messages; the first are", "yellow")
             )
-        for hit in proofs or hits[:2]:
+        for hit in proofs[:1] or hits[:2]:
             message = hit.messages[0]
             note = f"(hit {hit.rank}, {milliseconds:.2f} ms)" if proofs else ""
             out.paragraph(
