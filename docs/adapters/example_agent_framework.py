@@ -17,7 +17,7 @@ class ScriptedClient(BaseChatClient):
         self, *, messages: Any, stream: bool, options: Any, **kwargs: Any
     ) -> Any:
         prompt = f"{options.get('instructions')} {[one.text for one in messages[:-1]]}"
-        recalled = "I moved to Lyon last week." in prompt
+        recalled = "I moved to Lyon last week" in prompt
 
         async def answer() -> ChatResponse:
             text = "You live in Lyon." if recalled else "Noted."

@@ -12,7 +12,7 @@ for session, (question, answer) in zip(["monday", "friday"], SCRIPT.items(), str
     memory = MemoryManager()
     memory.add_provider(EpisodicaMemoryProvider("memories", user_id="alice"))
     memory.initialize_all(session, hermes_home=".", platform="cli")
-    recalled = "I moved to Lyon last week." in memory.prefetch_all(question, session_id=session)
+    recalled = "I moved to Lyon last week" in memory.prefetch_all(question, session_id=session)
     print(f"{session}: {answer} (recalled: {recalled})")
     memory.sync_all(question, answer, session_id=session)
     memory.flush_pending(timeout=10)

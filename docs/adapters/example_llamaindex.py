@@ -31,7 +31,7 @@ async def main() -> None:
     friday = Memory.from_defaults(session_id="friday", memory_blocks=[block])
     await friday.aput(ChatMessage(role="user", content="Where do I live?"))
     for message in await friday.aget():
-        recalled = "I moved to Lyon last week." in str(message.content)
+        recalled = "I moved to Lyon last week" in str(message.content)
         print(f"{message.role.value}: {'Lyon was recalled' if recalled else message.content}")
     block.close()
 

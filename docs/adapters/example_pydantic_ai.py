@@ -14,7 +14,7 @@ from episodica.adapters.pydantic_ai import EpisodicaConversationStore, Episodica
 
 def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     """A scripted model: says whether it was told of Lyon."""
-    recalled = "I moved to Lyon last week." in str(info.instructions)
+    recalled = "I moved to Lyon last week" in str(info.instructions)
     return ModelResponse(parts=[TextPart("You live in Lyon." if recalled else "Noted.")])
 
 

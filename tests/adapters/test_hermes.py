@@ -42,7 +42,7 @@ def test_hermes_recalls_an_earlier_session(memory: MemorySystem, tmp_path: Path)
     first.shutdown_all()
     assert not memory.closed
     second = manager(EpisodicaMemoryProvider(memory, user_id="alice"), tmp_path)
-    assert "I moved to Lyon last week." in second.prefetch_all("Where do I live?", session_id="s2")
+    assert "I moved to Lyon last week" in second.prefetch_all("Where do I live?", session_id="s2")
     assert "episodica" in second.build_system_prompt()
     second.shutdown_all()
     assert said(memory) == [("user", "I moved to Lyon last week."), ("assistant", "Lovely!")]
