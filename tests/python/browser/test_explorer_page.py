@@ -64,12 +64,12 @@ def test_every_page_keeps_the_rules(
     window.check()
     page.locator("input[type=search]").fill("Where does Alice live?")
     page.keyboard.press("Enter")
+    expect(page.locator("pre.pack")).to_contain_text("Lyon")
+    window.check("context")
+    page.locator("form button[type=button]").click()
     page.locator("details summary").first.click()
     expect(page.locator("table").first).to_be_visible()
     window.check("results")
-    page.locator("form button[type=button]").click()
-    expect(page.locator("pre.pack")).to_contain_text("Lyon")
-    window.check("context")
 
 
 def test_an_episode_shows_why_it_ended_and_its_three_layers(site: Service, visit: Visit) -> None:
@@ -131,8 +131,7 @@ def test_scores_are_explained_term_by_term(site: Service, visit: Visit) -> None:
     page = window.page
     window.open(f"{ALICE}/ask")
     page.get_by_label("Question").fill("Where does Alice live?")
-    page.get_by_role("checkbox", name="Episode").uncheck()
-    page.get_by_role("checkbox", name="Fact", exact=True).uncheck()
+    page.get_by_role("checkbox", name="Message").check()
     page.get_by_role("button", name="Search").click()
     hit = page.locator("article.hit").first
     hit.locator("summary").first.click()
@@ -148,6 +147,19 @@ def test_scores_are_explained_term_by_term(site: Service, visit: Visit) -> None:
     assert hit.locator("rect").count() == len(terms)
     expect(rows.nth(2)).to_contain_text(" x ")
     expect(page.locator("#announcer")).to_have_text(re.compile(r"\d+ hits?"))
+
+
+def test_a_moment_leads_to_its_episode_and_its_claims(site: Service, visit: Visit) -> None:
+    window = visit(site)
+    page = window.page
+    window.open(f"{ALICE}/ask")
+    page.get_by_label("Question").fill("Who is allergic to peanuts?")
+    page.get_by_role("button", name="Search").click()
+    hit = page.locator("article.hit").first
+    expect(hit).to_contain_text("My sister Jeanne is allergic to peanuts.")
+    expect(hit.locator("p a")).to_have_count(1)
+    hit.locator("li a").click()
+    expect(page.locator("h1")).to_have_text("Fact")
 
 
 def test_lists_grow_by_pages_and_keep_the_place(site: Service, visit: Visit) -> None:
@@ -185,6 +197,9 @@ def test_hostile_texts_are_only_seen(site: Service, visit: Visit) -> None:
     window.open(f"{EVE}/ask")
     page.get_by_label("Question").fill("EVIL")
     page.keyboard.press("Enter")
+    expect(page.locator("pre.pack")).to_contain_text("EVIL")
+    window.check()
+    page.get_by_role("button", name="Search").click()
     expect(page.locator("article.hit").first).to_contain_text("\\x1b[31mEVIL")
     window.check()
 

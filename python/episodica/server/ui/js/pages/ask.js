@@ -1,4 +1,4 @@
-/* The playground: a search whose scores explain themselves, and a context for a prompt. */
+/* The playground: a context for a prompt, and a search whose scores explain themselves. */
 import { call, userPath } from "../api.js";
 import { announce, el, replace } from "../dom.js";
 import { number, t, word } from "../i18n.js";
@@ -13,7 +13,7 @@ const METHODS = ["hybrid", "rrf", "vector", "bm25", "norlift"];
 export async function ask({ user, signal }) {
   const place = el("div", { "aria-live": "off" });
   const query = el("input", { type: "search", autocomplete: "off", enterkeyhint: "search" });
-  const kinds = KINDS.map((one) => el("input", { type: "checkbox", name: one, checked: true }));
+  const kinds = KINDS.map((one) => el("input", { type: "checkbox", name: one }));
   const method = select("method", METHODS.map((one) => [one, word("method", one)]), "hybrid");
   const count = el("input", { type: "number", min: "1", max: "100", value: "10" });
   const tokens = el("input", { type: "number", min: "1", max: "100000", value: "1000" });
@@ -65,7 +65,7 @@ export async function ask({ user, signal }) {
       class: "fields", role: "search",
       onsubmit(event) {
         event.preventDefault();
-        search();
+        pack();
       },
     },
     field(t("ask.query"), query, "wide"),
@@ -78,8 +78,8 @@ export async function ask({ user, signal }) {
       el("div", { class: "choices" }, el("label", outdated, t("ask.outdated")))),
     field(t("ask.tokens"), tokens),
     el("div", { class: "actions" },
-      el("button", { type: "submit", class: "button main" }, t("ask.search")),
-      el("button", { type: "button", class: "button", onclick: pack }, t("ask.context")))),
+      el("button", { type: "submit", class: "button main" }, t("ask.context")),
+      el("button", { type: "button", class: "button", onclick: search }, t("ask.search")))),
     place);
 }
 
@@ -109,6 +109,10 @@ function hit(user, one) {
     el("div", { class: "meta" }, chip(word("hit", one.kind), "tint"), time(one.timestamp),
       !one.is_current && chip(t("outdated"), "warn")),
     one.title && el("p", { class: "said", dir: "auto" }, one.snippet || clipped(one.content)),
+    one.episode && el("p", { class: "small", dir: "auto" }, t("hit.of"), " ",
+      el("a", { href: link("user", user, "episode", one.episode.id) }, one.episode.title)),
+    one.claims.length > 0 && el("ul", { class: "small" }, one.claims.map((claim) => el("li",
+      el("a", { href: link("user", user, "fact", claim.id), dir: "auto" }, claim.content)))),
     el("details", el("summary", t("why")), terms(one)),
     ![title, one.snippet].includes(one.content)
       && el("details", el("summary", t("text.full")), said(one.content)));

@@ -148,7 +148,7 @@ export default {
   "profile.more": { one: "{n} more", other: "{n} more" },
 
   "ask": "Ask",
-  "ask.lead": "See what a question finds, and why.",
+  "ask.lead": "See the context that a question gets, or what a search finds, and why.",
   "ask.query": "Question",
   "ask.kinds": "Kinds",
   "ask.method": "Ranking",
@@ -160,6 +160,7 @@ export default {
   "hit.episodic": "Episode",
   "hit.semantic": "Fact",
   "hit.message": "Message",
+  "hit.of": "Episode:",
   "method.hybrid": "Hybrid",
   "method.rrf": "Reciprocal rank fusion",
   "method.vector": "Vectors only",

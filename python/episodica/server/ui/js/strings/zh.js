@@ -156,7 +156,7 @@ export default {
   "profile.more": "另有 {n} 条",
 
   "ask": "提问",
-  "ask.lead": "看看一个问题能找到什么，以及原因。",
+  "ask.lead": "看看一个问题得到怎样的上下文，或者搜索找到什么、为什么。",
   "ask.query": "问题",
   "ask.kinds": "类型",
   "ask.method": "排序方法",
@@ -168,6 +168,7 @@ export default {
   "hit.episodic": "情节",
   "hit.semantic": "事实",
   "hit.message": "消息",
+  "hit.of": "情节：",
   "method.hybrid": "混合",
   "method.rrf": "倒数排名融合",
   "method.vector": "仅向量",
