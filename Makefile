@@ -181,8 +181,10 @@ $(DOCS): $(SETUP) pyproject.toml
 	@touch $@
 
 .PHONY: docs
-docs: $(NATIVE) $(DOCS)  ## Run the notebooks again and build the documentation: site/
+docs: $(NATIVE) $(DOCS)  ## Run the notebooks, make the pictures (with a Chromium), build the documentation: site/
 	$(BIN)/python tools/notebooks.py
+	$(BIN)/python tools/screenshots.py
+	cd tools && $(BIN)/python explorer_shots.py
 	$(MAKE) --no-print-directory site
 
 .PHONY: site

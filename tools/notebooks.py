@@ -1,6 +1,7 @@
 """Runs the notebooks of docs/notebooks, each in an empty folder, and saves their outputs.
 
-With --check it saves nothing.
+With --check it saves nothing, and fails where the text that a cell prints is not the one that the
+notebook shows. Pictures are not compared: they differ between versions of Matplotlib.
 
 Outputs stay small and are the same each time: no execution times, no counters of the kernel, no
 warnings about fonts.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -21,11 +23,13 @@ from traitlets.config import Config
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 # A page of the docs should load at once.
 MAX_BYTES = 600_000
+VARYING = re.compile(r"0x[0-9a-f]+|/tmp/\S+|\d+(?:\.\d+)? m?s\b")
 
 
 def run(path: Path, write: bool) -> None:
     """Executes a notebook; an error in a cell ends the run."""
     notebook = nbformat.read(path, as_version=4)
+    shown = texts(notebook)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
         # Sockets in the file system, so that nothing listens on a network, not even on loopback.
         config = Config({"AsyncKernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
@@ -43,6 +47,27 @@ def run(path: Path, write: bool) -> None:
         raise SystemExit(f"{path.name} has {len(text):,} bytes, at most {MAX_BYTES:,} are allowed")
     if write:
         path.write_text(text, encoding="utf-8")
+        return
+    for number, (old, new) in enumerate(zip(shown, texts(notebook), strict=True)):
+        if old != new:
+            raise SystemExit(
+                f"{path.name}: cell {number} prints\n{new}\nand shows\n{old}\n"
+                "`python tools/notebooks.py` brings the notebooks up to date"
+            )
+
+
+def texts(notebook: nbformat.NotebookNode) -> list[str]:
+    """What each cell prints, without memory addresses and file names."""
+    found = []
+    for cell in notebook.cells:
+        parts = []
+        for output in cell.get("outputs", ()):
+            if output.output_type == "stream" and output.name == "stdout":
+                parts.append(output.text)
+            elif "data" in output and not any(key.startswith("image") for key in output.data):
+                parts.append(str(output.data.get("text/plain", "")))
+        found.append(VARYING.sub("…", "".join(parts)))
+    return found
 
 
 def tidy(notebook: nbformat.NotebookNode) -> None:
