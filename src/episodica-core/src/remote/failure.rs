@@ -155,10 +155,17 @@ impl CallFailure {
         }
     }
 
+    /// True if the server takes no more requests for now. A quota that is used up is no such limit:
+    /// waiting does not help.
+    pub(crate) fn is_rate_limit(&self) -> bool {
+        self.cause == FailureCause::Status(429) && !self.mentions("insufficient_quota")
+    }
+
     /// True if the failure is the server's, not the request's. The circuit breaker counts such
     /// failures.
     pub(crate) fn is_outage(&self) -> bool {
-        self.is_temporary() || self.cause == FailureCause::Unusable
+        let is_failing = self.is_temporary() && !self.is_rate_limit();
+        is_failing || self.cause == FailureCause::Unusable
     }
 
     /// Converts to the engine's error; `kind` states which kind of call it was.
@@ -280,10 +287,14 @@ mod tests {
             let failure = CallFailure::status(status, "h", b"");
             assert!(!failure.is_temporary() && !failure.is_outage(), "{status}");
         }
-        for status in [408, 409, 429, 500, 502, 503, 529] {
+        for status in [408, 409, 500, 502, 503, 529] {
             let failure = CallFailure::status(status, "h", b"");
             assert!(failure.is_temporary() && failure.is_outage(), "{status}");
         }
+        let limit = CallFailure::status(429, "h", br#"{"error":{"code":"rate_limit_exceeded"}}"#);
+        assert!(limit.is_temporary() && limit.is_rate_limit() && !limit.is_outage());
+        let quota = CallFailure::status(429, "h", br#"{"error":{"code":"insufficient_quota"}}"#);
+        assert!(quota.is_temporary() && !quota.is_rate_limit() && quota.is_outage());
         assert!(!CallFailure::new(FailureCause::Unusable, "x").is_temporary());
         assert!(CallFailure::new(FailureCause::Unusable, "x").is_outage());
     }

@@ -2,7 +2,8 @@
 //! [`RemoteService`] makes the calls.
 //!
 //! A call is one POST of JSON with a deadline, a bounded answer, a few attempts ([`RetryPolicy`])
-//! and a circuit breaker ([`CircuitBreaker`]). It blocks its thread and stops soon after its
+//! and a circuit breaker ([`CircuitBreaker`]). A server that limits its requests makes all calls
+//! wait. It blocks its thread and stops soon after its
 //! [`CallControl`](crate::control::CallControl) requests it. `llm` and `embed` are the callers and
 //! interpret the JSON. This module reads no environment variables, follows no redirects, does not
 //! stream, and puts no key, prompt or answer into a message.
@@ -11,6 +12,7 @@ mod breaker;
 mod endpoint;
 mod failure;
 mod http;
+mod rate_pause;
 mod retry;
 mod service;
 #[cfg(test)]

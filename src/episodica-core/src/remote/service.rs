@@ -13,7 +13,8 @@ use super::breaker::CircuitBreaker;
 use super::endpoint::RemoteEndpoint;
 use super::failure::{CallFailure, FailureCause};
 use super::http::HttpPool;
-use super::retry::RetryPolicy;
+use super::rate_pause::RatePause;
+use super::retry::{MAX_WAIT_SECONDS, RetryPolicy};
 use super::timer::{RetryTimer, SystemTimer};
 use crate::control::CallControl;
 use crate::error::Result;
@@ -32,6 +33,8 @@ pub struct RemoteService {
     breaker: CircuitBreaker,
     /// Rejects calls with a deadline after several of them in a row reached it.
     hurry: CircuitBreaker,
+    /// Holds all calls back while the server takes no more requests.
+    pause: RatePause,
     timer: Arc<dyn RetryTimer>,
     counts: ServiceCounts,
     /// The last failure, quoted when a call is rejected.
@@ -119,6 +122,7 @@ impl RemoteService {
             },
             breaker: CircuitBreaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
             hurry: CircuitBreaker::new(HURRIED_FAILURES, HURRIED_SECONDS),
+            pause: RatePause::default(),
             timer,
             counts: ServiceCounts::default(),
             last: Mutex::default(),
@@ -127,7 +131,8 @@ impl RemoteService {
 
     /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks for all attempts
     /// and waits. Gives up at the deadline of `control`; such a failure counts only against later
-    /// calls with a deadline, since the server may just need more time.
+    /// calls with a deadline, since the server may just need more time. Waits out a limit of
+    /// requests together with all other calls; that is neither an attempt nor a failure.
     ///
     /// # Errors
     /// The failure of the last attempt; [`FailureCause::Refused`] while the circuit breaker is
@@ -154,8 +159,28 @@ impl RemoteService {
                 }
             },
         };
+        let mut limited = 0;
+        let comes_late = |wait: f64| {
+            hurried.as_ref().is_some_and(|(deadline, _)| {
+                deadline.saturating_duration_since(Instant::now()).as_secs_f64() <= wait
+            })
+        };
         let is_late = || hurried.as_ref().is_some_and(|(deadline, _)| Instant::now() >= *deadline);
         let failure = loop {
+            let left = self.pause.left(self.timer.seconds());
+            if left > MAX_WAIT_SECONDS || left > 0.0 && comes_late(left) {
+                break last.unwrap_or_else(|| {
+                    add(&self.counts.refused, 1);
+                    let text = format!("server takes no requests for {left:.0} s");
+                    CallFailure::new(FailureCause::Refused, text)
+                });
+            }
+            if left > 0.0 {
+                if let Err(stop) = self.timer.sleep(left, control) {
+                    break CallFailure::stopped(stop);
+                }
+                continue;
+            }
             let permit = match self.breaker.enter(self.timer.seconds()) {
                 Ok(permit) => permit,
                 Err(left) => {
@@ -178,6 +203,7 @@ impl RemoteService {
             let failure = match self.http.post(path, body.clone(), &*self.timer, control) {
                 Ok(body) => {
                     permit.succeed();
+                    self.pause.relax();
                     if let Some((_, permit)) = hurried {
                         permit.succeed();
                     }
@@ -205,15 +231,23 @@ impl RemoteService {
                 }
                 _ => permit.succeed(),
             }
-            let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else {
+            if failure.is_rate_limit() {
+                let (now, least) = (self.timer.seconds(), self.policy.wait_seconds);
+                self.pause.refuse(now, failure.retry_after, least);
+                limited += 1;
+                if self.pause.is_hopeless() {
+                    break failure;
+                }
+                log::info!("a server takes no more requests: {}", failure.message());
+                last = Some(failure);
+                continue;
+            }
+            let Some(wait) = self.policy.wait(attempts - limited, &failure, &*self.timer) else {
                 break failure;
             };
             // Does not wait for an attempt that the breaker would reject, or that would be too
             // late.
-            let comes_late = hurried.as_ref().is_some_and(|(deadline, _)| {
-                deadline.saturating_duration_since(Instant::now()).as_secs_f64() <= wait
-            });
-            if comes_late || !self.breaker.is_available(self.timer.seconds() + wait) {
+            if comes_late(wait) || !self.breaker.is_available(self.timer.seconds() + wait) {
                 break failure;
             }
             log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
@@ -236,7 +270,8 @@ impl RemoteService {
 
     /// True if a call would be sent now.
     pub fn is_available(&self) -> bool {
-        self.breaker.is_available(self.timer.seconds())
+        let now = self.timer.seconds();
+        self.pause.left(now) <= MAX_WAIT_SECONDS && self.breaker.is_available(now)
     }
 
     /// Seconds of this server's timer, for measurements over several calls.

@@ -7,6 +7,8 @@ use super::testing::{FaultServer, ScriptedAct, VirtualTimer};
 use super::{CallFailure, FailureCause, RemoteEndpoint, RemoteService, SecretText};
 use crate::control::{CancelFlag, Uninterrupted};
 use crate::error::ErrorKind;
+use crate::remote::RetryTimer;
+use crate::sync::Mutex;
 
 fn ok() -> ScriptedAct {
     ScriptedAct::Json(200, r#"{"fine":true}"#.into())
@@ -89,7 +91,6 @@ fn temporary_failures_are_tried_three_times_with_doubled_waits() {
     for act in [
         status(408),
         status(409),
-        status(429),
         status(500),
         status(503),
         ScriptedAct::Reset,
@@ -141,6 +142,47 @@ fn retry_after_is_obeyed_up_to_a_minute() {
     let (remote, timer) = self::remote(&server);
     assert_eq!(call(&remote).unwrap_err().attempts(), 1);
     assert!(timer.slept().is_empty());
+    let failure = call(&remote).unwrap_err();
+    assert_eq!((failure.cause(), failure.attempts()), (FailureCause::Refused, 0));
+    assert_eq!(failure.message(), "server takes no requests for 3600 s");
+    assert!(!remote.is_available());
+}
+
+#[test]
+fn a_limit_of_requests_makes_everybody_wait_and_is_no_failure() {
+    // The server takes three requests in ten seconds.
+    let (timer, taken) = (VirtualTimer::default(), Mutex::new(Vec::<f64>::new()));
+    let clock = timer.clone();
+    let server = FaultServer::start(move |_, _| {
+        let (now, mut taken) = (clock.seconds(), taken.lock());
+        taken.retain(|at| now - at < 10.0);
+        if taken.len() < 3 {
+            taken.push(now);
+            return ok();
+        }
+        ScriptedAct::With(429, "retry-after: 10", "{}".into())
+    });
+    let remote = RemoteService::with_timer(&server.endpoint(), Arc::new(timer.clone())).unwrap();
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..12).map(|_| scope.spawn(|| call(&remote).is_ok())).collect();
+        assert!(calls.into_iter().all(|call| call.join().unwrap()), "all are served");
+    });
+    let health = remote.health();
+    assert_eq!((health.breaker, health.failures, health.refused), ("closed", 0, 0));
+    assert!(!health.failing && remote.is_available());
+    // A server that never takes one again ends the call, without opening the breaker.
+    let server = FaultServer::script(vec![status(429)]);
+    let (remote, timer) = self::remote(&server);
+    let failure = call(&remote).unwrap_err();
+    assert_eq!((failure.cause(), failure.attempts()), (FailureCause::Status(429), 9));
+    assert_eq!(timer.slept(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]);
+    assert_eq!(remote.health().breaker, "closed");
+    timer.advance(60.0);
+    assert_eq!(call(&remote).unwrap_err().attempts(), 1, "and then each call after one request");
+    // Used up money does not come back by waiting.
+    let quota = ScriptedAct::Json(429, r#"{"error":{"code":"insufficient_quota"}}"#.into());
+    let server = FaultServer::script(vec![quota]);
+    assert_eq!(call(&self::remote(&server).0).unwrap_err().attempts(), 3);
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! The pause that a server's limit of requests demands. It holds for all calls: each would only be
+//! refused, too, and prolong the pause of the others.
+
+use super::retry::MAX_WAIT_SECONDS;
+use crate::sync::Mutex;
+
+/// Number of pauses without an answer after which a call gives up.
+const MOST_PAUSES: u32 = 8;
+
+/// Until when nobody sends. Times are in seconds of one [`RetryTimer`](super::RetryTimer).
+#[derive(Debug, Default)]
+pub(super) struct RatePause {
+    inner: Mutex<PauseState>,
+}
+
+#[derive(Debug, Default)]
+struct PauseState {
+    until: f64,
+    /// Number of pauses since the last answer.
+    pauses: u32,
+}
+
+impl RatePause {
+    /// Seconds until a request may be sent; 0 without a pause.
+    pub fn left(&self, now: f64) -> f64 {
+        (self.inner.lock().until - now).max(0.0)
+    }
+
+    /// Notes that a request was refused: nobody sends for the `asked` seconds, or else for twice as
+    /// long as in the pause before, from `least` seconds up to a minute. Requests that were sent
+    /// before a pause do not prolong it, unless they are asked to wait for longer.
+    pub fn refuse(&self, now: f64, asked: Option<f64>, least: f64) {
+        let mut inner = self.inner.lock();
+        let is_new = now >= inner.until;
+        if is_new {
+            inner.pauses += 1;
+        }
+        let doubled = least * f64::from(1_u32 << (inner.pauses.max(1) - 1).min(16));
+        match asked {
+            Some(asked) => inner.until = inner.until.max(now + asked.max(least)),
+            None if is_new => inner.until = now + doubled.min(MAX_WAIT_SECONDS),
+            None => {}
+        }
+    }
+
+    /// True if no pause helped for long, so that a call gives up.
+    pub fn is_hopeless(&self) -> bool {
+        self.inner.lock().pauses > MOST_PAUSES
+    }
+
+    /// Notes an answer: the next pause is short again.
+    pub fn relax(&self) {
+        self.inner.lock().pauses = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_holds_for_all_and_doubles_until_an_answer() {
+        let pause = RatePause::default();
+        assert_eq!(pause.left(5.0), 0.0);
+        pause.refuse(10.0, None, 1.0);
+        pause.refuse(10.5, None, 1.0);
+        assert_eq!(pause.left(10.5), 0.5, "one refusal of several sent at once counts");
+        pause.refuse(11.0, None, 1.0);
+        assert_eq!(pause.left(11.0), 2.0);
+        pause.refuse(13.0, Some(17.0), 1.0);
+        pause.refuse(13.0, Some(4.0), 1.0);
+        assert_eq!(pause.left(13.0), 17.0);
+        for round in 0..40 {
+            pause.refuse(100.0 * f64::from(round), None, 1.0);
+        }
+        assert_eq!(pause.left(3_900.0), MAX_WAIT_SECONDS);
+        assert!(pause.is_hopeless());
+        pause.relax();
+        assert!(!pause.is_hopeless());
+        pause.refuse(5_000.0, None, 1.0);
+        assert_eq!(pause.left(5_000.0), 1.0);
+    }
+}
