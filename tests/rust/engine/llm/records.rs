@@ -16,6 +16,26 @@ use crate::engine::support::{NOW, files_with, moment, said};
 use super::*;
 
 #[test]
+fn a_quotation_that_a_model_replaced_leaves_no_word_behind() {
+    let (disk, model) = (disk(), Arc::new(ScriptedModel::new(sensible)));
+    model.set_available(false);
+    let engine = with(&disk, &model);
+    engine.add_messages("ann", talk(3), None, &NOW).unwrap();
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    let quoted = records(&engine, "ann", RecordKind::Semantic).len();
+    model.set_available(true);
+    engine.retry_pending(Some("ann"), &NOW).unwrap();
+    wait(&engine, "ann");
+    assert_eq!(records(&engine, "ann", RecordKind::Semantic).len(), 1, "of {quoted}");
+    engine.delete("ann", "m1", &NOW).unwrap();
+    for word in ["kite1", "hill1", "string1"] {
+        assert_eq!(files_with(&disk, word), [] as [std::path::PathBuf; 0], "{word}");
+    }
+    assert_eq!(engine.verify(Some("ann"), &NOW).unwrap().errors, 0);
+}
+
+#[test]
 fn what_was_recalled_is_not_learned_again() {
     let repeat = |prompt: &ChatPrompt| {
         let told = shown(prompt).into_iter().map(|(number, text)| {

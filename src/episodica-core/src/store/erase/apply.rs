@@ -96,11 +96,22 @@ impl<'a> ErasePlan<'a> {
     fn has_obsolete(&self, log: &dyn EditableLog) -> Result<bool> {
         let mut found = false;
         log.for_each(&mut |line| {
-            found |= is_state(line.bytes)
-                && self.mentions.may_be_in(line.bytes)
-                && self.is_obsolete(line.bytes);
+            let line = line.bytes;
+            found |= self.mentions.may_be_in(line)
+                && if is_state(line) { self.is_obsolete(line) } else { self.is_withdrawn(line) };
         })?;
         Ok(found)
+    }
+
+    /// True for a line of a fact that was withdrawn and cites an erased message. Current facts that
+    /// cite one are erased or replaced.
+    fn is_withdrawn(&self, line: &[u8]) -> bool {
+        let is_erased = |id: &String| self.messages.contains(id.as_str());
+        !is_deleted(line)
+            && self.fact(line).is_some_and(|fact| {
+                !self.replace_semantic.contains_key(fact.memory_id.as_str())
+                    && fact.source_messages.iter().any(is_erased)
+            })
     }
 
     fn is_gone(&self, id: &str) -> bool {
@@ -401,7 +412,9 @@ fn rewrite_semantic(
         if !plan.mentions.may_be_in(line.bytes) {
             return LineRewrite::Keep;
         }
-        if is_state(line.bytes) && plan.is_obsolete(line.bytes) {
+        if is_state(line.bytes) && plan.is_obsolete(line.bytes)
+            || !is_state(line.bytes) && plan.is_withdrawn(line.bytes)
+        {
             return LineRewrite::Drop;
         }
         decide(line, &id_of, &plan.semantic, &replacement, &mut written)
