@@ -317,7 +317,12 @@ def profile_of(
     kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in rooms}
     left_out: dict[str, int] = {}
     chosen = (fact for fact in current if _person(fact) in names or _is_note(fact))
+    stated: set[str] = set()
     for fact in sorted(chosen, key=_rank):
+        # What was stated twice is told once.
+        if fact.quote is None and fact.content.casefold() in stated:
+            continue
+        stated.add(fact.content.casefold())
         category = fact.kind if fact.kind in limits else NOTE
         if len(kept[category]) < rooms[category]:
             kept[category].append(fact)

@@ -175,7 +175,7 @@ impl UserView {
         rows: Rows<'_>,
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let wording = FactWording::of(&fact.content, to.tokens);
+        let wording = FactWording::of(&fact, to.tokens);
         self.put_read(fact, &wording, rows, to)
     }
 

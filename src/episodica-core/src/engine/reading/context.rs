@@ -19,6 +19,7 @@ use crate::score::{
     HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts, QueryIntent,
     RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, pack,
 };
+use crate::text::normalized;
 
 /// Number of summaries that may enter a context. As many facts may enter, or one for every
 /// [`TOKENS_PER_FACT`] tokens of the budget if that is more.
@@ -162,6 +163,14 @@ impl ContextSources {
         let mut asked = Vec::new();
         if wants(HitKind::Semantic) {
             asked = made(&hits, hits.of(HitKind::Semantic, degraded)?)?;
+            // What was stated twice stands in the text once.
+            let mut told = HashSet::new();
+            asked.retain(|hit| match &hit.record {
+                HitRecord::Semantic(fact) if fact.quote.is_none() => {
+                    told.insert(normalized(&fact.content))
+                }
+                _ => true,
+            });
         }
         let mut episodes = Vec::new();
         if wants(HitKind::Episodic) {
@@ -245,7 +254,7 @@ impl ContextSources {
     ) -> Result<ContextParts> {
         let (view, zone) = (search.view, &request.zone);
         let facts = self.facts.iter().enumerate().map(|(number, fact)| KnownFact {
-            text: fact.content.clone(),
+            text: text_with_change(view, fact, &request.search.filter),
             since: fact.valid_from,
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
@@ -309,6 +318,30 @@ impl ContextSources {
 
 fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>> {
     found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
+}
+
+/// A fact in one line with what held before it: "Ramipril: 10 mg since 3 June 2025, before 5 mg".
+/// Of several facts that it ended, that is the latest with the same attribute, or the only one.
+fn text_with_change(view: &UserView, fact: &SemanticMemory, filter: &RecordFilter) -> String {
+    let ended = fact.ends.iter().filter_map(|ending| view.facts.by_id(&ending.memory_id));
+    let held = |before: &&Arc<SemanticMemory>| {
+        before.superseded_by.as_deref() == Some(&*fact.memory_id)
+            && before.valid_to > Some(before.valid_from)
+            && filter.admits_fact(before, &view.messages)
+    };
+    let ended: Vec<&Arc<SemanticMemory>> = ended.filter(held).collect();
+    let is_same = |before: &&&Arc<SemanticMemory>| {
+        ended.len() == 1 || !fact.attribute.is_empty() && before.attribute == fact.attribute
+    };
+    let latest = ended.iter().filter(is_same).max_by_key(|before| before.valid_from);
+    let Some(before) = latest else { return fact.content.clone() };
+    let text = fact.content.trim_end_matches(['.', '。']);
+    let is_value = !before.value.is_empty() && before.attribute == fact.attribute;
+    if is_value {
+        format!("{text}, before {}", before.value)
+    } else {
+        format!("{text}; before: {}", before.content.trim_end_matches(['.', '。']))
+    }
 }
 
 /// The heading under which a fact stands.
