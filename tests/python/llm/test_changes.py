@@ -23,24 +23,25 @@ BEFORE, AFTER = datetime(2024, 1, 8, 9, tzinfo=UTC), datetime(2024, 6, 10, 9, tz
 
 def known(prompt: str) -> dict[str, int]:
     """The known facts of a prompt, by sentence."""
-    lines = re.findall(r"(?m)^(\d+) \| [^|]* \| [^|]* \| [0-9-]+ \| (.+)$", prompt)
+    lines = re.findall(r"(?m)^(\d+) \| [^|]* \| [^|]* \| [0-9/-]+ \| (.+)$", prompt)
     return {sentence: int(number) for number, sentence in lines}
 
 
-def line_of(told: dict[str, str], number: int, ended: list[int], **parts: str) -> str:
+def row_of(told: dict[str, str], number: int, ended: list[int], **parts: str) -> list[str]:
     """A fact in the form that the prompt asks for."""
     named = {
         "kind": "personal_info",
         "importance": "high",
         "subject": "Nora",
         "attribute": told["attribute"],
-        "when": told.get("when") or "-",
-        "ends": ", ".join(map(str, ended)) or "-",
+        "value": "",
+        "when": "",
+        "from": told.get("when", ""),
+        "ends": ", ".join(map(str, ended)),
         "messages": str(number),
-        "quote": " ".join(told["said"].split()[:4]),
         "sentence": told["fact"],
     }
-    return " | ".join({**named, **parts}.values())
+    return list({**named, **parts}.values())
 
 
 def perfect(request: Request) -> str | None:
@@ -52,11 +53,11 @@ def perfect(request: Request) -> str | None:
     for number, text in shown(prompt):
         for case in CASES:
             if text == case["before"]["said"]:
-                facts.append(line_of(case["before"], number, []))
+                facts.append(row_of(case["before"], number, []))
             elif text == case["after"]["said"]:
                 old = numbers.get(case["before"]["fact"])
                 ends = [old] if case["changes"] and old is not None else []
-                facts.append(line_of(case["after"], number, ends))
+                facts.append(row_of(case["after"], number, ends))
     return telling(request, facts)
 
 
@@ -168,7 +169,7 @@ def test_of_many_facts_only_those_are_shown_that_the_messages_may_change(
         if step_of(request) not in {"episode", "extract"}:
             return None
         facts = [
-            line_of(
+            row_of(
                 {"said": text, "fact": text, "attribute": "taste"}, number, [], kind="preference"
             )
             for number, text in shown(user_of(request))
@@ -204,8 +205,8 @@ def test_a_correction_replaces_the_fact_from_its_beginning(
             subject, sentence = told[text]
             wrong = [place for fact, place in known(user_of(request)).items() if "Arun" in fact]
             about = {"said": text, "fact": sentence, "attribute": "brother"}
-            ends = ", ".join(f"!{place}" for place in wrong) or "-"
-            facts.append(line_of(about, number, [], subject=subject, ends=ends))
+            ends = ", ".join(f"!{place}" for place in wrong) or ""
+            facts.append(row_of(about, number, [], subject=subject, ends=ends))
         return telling(request, facts)
 
     memory = open_memory(serve(script))
@@ -244,7 +245,7 @@ def test_what_the_model_does_not_end_holds_beside_the_new(
         if step_of(request) not in {"episode", "extract"}:
             return None
         facts = [
-            line_of(
+            row_of(
                 {
                     "said": text,
                     "fact": text.replace("I work", "Nora works"),

@@ -108,7 +108,9 @@ def test_what_will_not_pass_is_asked_no_more_often_than_said(
     assert memory.wait("ann", timeout=60)
     assert set(server.asked) <= {"episode", "extract"}
     assert server.asked["episode"] % attempts == 0
-    assert server.asked["extract"] == attempts
+    # Nobody asks before a wait is over.
+    waits = name == "a wait that is too long"
+    assert server.asked["extract"] == (0 if waits else attempts)
     check_whole(memory, "ann", 3)
     stats, episode = memory.stats("ann"), next(memory.episodes("ann"))
     if name in FOR_THIS_EPISODE:
@@ -248,7 +250,7 @@ def test_what_is_no_statement_is_turned_down_and_counted(
             "importance": "high",
             "messages": [0],
         }
-        junk = ["kite0 flew over hill0?", "Two facts in one message are two lines.", "..."]
+        junk = ["kite0 flew over hill0?", "Two facts in one message are two arrays.", "..."]
         facts = [{"content": text, **about} for text in junk]
         facts.append({**about, "content": "kite0 is kite0.", "messages": []})
         said = shown(user_of(request))

@@ -70,7 +70,7 @@ def test_what_was_made_says_how_and_the_trace_shows_it(
     remember(memory, count=20)
     episode, later = list(memory.episodes("ann"))[:2]
     assert episode.provenance["method"] == "scripted"
-    assert episode.provenance["prompt_version"] == "v5"
+    assert episode.provenance["prompt_version"] == "v6"
     assert episode.provenance["tokens"] > 0
     steps = memory.trace("ann", episode.episode_id)
     assert [step["phase"] for step in steps] == ["boundary", "episode"]

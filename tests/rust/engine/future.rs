@@ -116,6 +116,33 @@ fn a_plan_called_off_before_its_day_leaves_what_it_would_have_ended() {
 }
 
 #[test]
+fn a_plan_with_another_value_or_day_takes_the_place_of_the_plan() {
+    for (from, at_15) in [(10, "Hull"), (12, "Hull"), (20, "Leeds")] {
+        let disk = Disk::new(MemoryBackend::new());
+        {
+            let engine = open(&disk).unwrap();
+            state(&engine, "Leeds", -100 * DAY);
+            state(&engine, "York", 10 * DAY);
+        }
+        {
+            let engine = open_days_later(&disk, 5).unwrap();
+            state(&engine, "Hull", from * DAY);
+            let begun = facts(&engine).into_iter().filter(|fact| fact.holds_at(moment(5 * DAY)));
+            let towns: Vec<String> = begun.map(|fact| fact.value).collect();
+            assert!(!towns.contains(&"York".to_owned()), "called off at once: {towns:?}");
+        }
+        for (day, town) in [(9, "Leeds"), (15, at_15), (25, "Hull")] {
+            let engine = open_days_later(&disk, day).unwrap();
+            let now = moment(day * DAY);
+            let held = facts(&engine).into_iter();
+            let held = held.filter(|fact| fact.valid_from <= now && fact.holds_at(now));
+            let towns: Vec<String> = held.map(|fact| fact.value).collect();
+            assert_eq!(towns, [town], "from day {from}, on day {day}");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_record_or_a_message_is_not_closed() {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();

@@ -40,6 +40,11 @@ impl EngineCounters {
         }
     }
 
+    /// The count of a repair, fallback or retry.
+    pub fn times(&self, name: &str) -> u64 {
+        self.mended.lock().get(name).copied().unwrap_or_default()
+    }
+
     /// Counts a failure that does not stop the work, and keeps its text for `health`.
     pub fn note_failure(&self, user_id: Option<&str>, error: &Error) {
         log::warn!("continuing after a failure: {}", error.chain());

@@ -4,10 +4,12 @@
 //! A message may contain braces, markers or instructions to the model. Its text is therefore always
 //! a value, and the fence around it contains a hash of the material, so that no message can close
 //! the fence. Line breaks of all kinds become indented lines, and a space breaks the markers of
-//! chat formats. The files contain no example of a conversation or a fact, so that a model cannot
-//! copy one. The instructions come first and are the same for every call of a step, so that servers
-//! can cache them.
+//! chat formats. The files contain one example of a fact; a copy of it is not believed. The
+//! instructions come first and are the same for every call of a step, so that servers can cache
+//! them.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::fork::ForkLazy;
@@ -20,10 +22,12 @@ use super::chat::UsagePhase;
 use crate::error::{Error, Result};
 use crate::ids::content_hash;
 use crate::model::Message;
-use crate::text::{Language, language};
+use crate::text::vocabulary::is_function_word;
+use crate::text::words::words;
+use crate::text::{Language, language, sentences};
 
 /// Version of the prompt files, stored with all output based on them.
-pub const PROMPT_VERSION: &str = "v5";
+pub const PROMPT_VERSION: &str = "v6";
 
 /// Maximum number of bytes of messages in one prompt. Each message has an equal share of it; a
 /// longer message loses its middle.
@@ -32,6 +36,9 @@ const PROMPT_BYTES: usize = 48_000;
 /// all bytes divided by [`MESSAGE_PARTS`].
 const MESSAGE_BYTES: usize = 400;
 const MESSAGE_PARTS: usize = 50;
+/// Maximum number of bytes of an assistant's message, about 120 tokens: what a person took up of a
+/// long answer stands in the person's next message.
+const ANSWER_BYTES: usize = 480;
 /// Maximum number of bytes of each earlier message that a prompt shows for context.
 const BEFORE_BYTES: usize = 160;
 /// Bytes of messages per token of a model's window; leaves half of it for instructions and answer.
@@ -80,7 +87,7 @@ impl PromptTemplate {
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../prompts/v5/", $name, ".jinja")))),*]
+        [$(($name, include_str!(concat!("../../prompts/v6/", $name, ".jinja")))),*]
     };
 }
 
@@ -178,11 +185,58 @@ impl WindowBudget {
 /// Alice: text`, `4 | 09:31 | Max (assistant): text`.
 ///
 /// Times are in the speakers' own time zones. Further lines of a message are indented. In a message
-/// that is too long, a mark replaces the middle.
+/// that is too long, a mark replaces the middle; of an assistant's long answer, the sentences are
+/// kept that the next message takes up.
 pub fn conversation(messages: &[Arc<Message>], budget: WindowBudget) -> String {
     let least = MESSAGE_BYTES.min(budget.bytes / MESSAGE_PARTS);
     let share = (budget.bytes / messages.len().max(1)).max(least);
-    lines(messages, share, |number| format!("{number} | "))
+    let short: Vec<Arc<Message>> = messages
+        .iter()
+        .enumerate()
+        .map(|(at, message)| match taken_up(message, messages.get(at + 1)) {
+            Some(content) => Arc::new(Message { content, ..(**message).clone() }),
+            None => Arc::clone(message),
+        })
+        .collect();
+    lines(&short, share, |number| format!("{number} | "))
+}
+
+/// The part of an assistant's long answer that a prompt shows: the first and the last sentence, and
+/// those with the most words of the message after it. `None` for any other message.
+fn taken_up(message: &Message, next: Option<&Arc<Message>>) -> Option<String> {
+    if &*message.role != "assistant" || message.content.len() <= ANSWER_BYTES {
+        return None;
+    }
+    let terms = |text: &str| -> HashSet<String> {
+        words(text).map(str::to_lowercase).filter(|word| !is_function_word(word)).collect()
+    };
+    let wanted = next.map(|next| terms(&next.content)).unwrap_or_default();
+    let all = sentences(&message.content);
+    let last = all.len().saturating_sub(1);
+    let mut ranked: Vec<usize> = (0..all.len()).collect();
+    let worth = |at: &usize| match *at {
+        0 => usize::MAX,
+        at => 2 * terms(all[at]).intersection(&wanted).count() + usize::from(at == last),
+    };
+    ranked.sort_by_cached_key(|at| (Reverse(worth(at)), *at));
+    let (mut kept, mut left) = (BTreeSet::new(), ANSWER_BYTES);
+    for at in ranked {
+        let bytes = all[at].len();
+        if kept.is_empty() || bytes <= left {
+            kept.insert(at);
+            left = left.saturating_sub(bytes);
+        }
+    }
+    let mut text = String::new();
+    for (at, sentence) in kept.iter().map(|at| (*at, all[*at])) {
+        let follows = at == 0 || kept.contains(&(at - 1));
+        text.push_str(if follows { " " } else { " [...] " });
+        text.push_str(&shortened(sentence, ANSWER_BYTES));
+    }
+    if !kept.contains(&last) {
+        text.push_str(" [...]");
+    }
+    Some(text)
 }
 
 /// Formats the messages before those that a prompt is about, without numbers; `None` if `messages`
@@ -365,6 +419,30 @@ mod tests {
         let shown = conversation(&long, WindowBudget::of(None));
         assert!(shown.len() < PROMPT_BYTES + 200 && shown.contains("characters ...]"));
         assert!(conversation(&long, WindowBudget::of(Some(4_096))).len() < 6_000);
+    }
+
+    #[test]
+    fn of_a_long_answer_the_prompt_shows_what_was_taken_up() {
+        let role = |number, role: &str, text: &str| {
+            crate::model::testing::said(number, role, None, "2024-03-11T09:30:00+01:00", text)
+        };
+        let tips = |what: &str| format!("You could try {what}, which many people like. ");
+        let many = ["yoga", "chess", "pottery on Mondays", "rowing", "choirs", "baking"];
+        let answer = format!("Sure! {} Good luck!", many.map(tips).concat().repeat(3));
+        let said = [
+            role(0, "assistant", &answer),
+            role(1, "user", "Pottery sounds good."),
+            role(2, "tool", &answer),
+        ];
+        let shown = conversation(&said, WindowBudget::of(None));
+        let lines: Vec<&str> = shown.lines().collect();
+        let [_, answered, _, tool] = lines[..] else { panic!("{shown}") };
+        assert_eq!(answered.matches("pottery").count(), 3, "{answered}");
+        assert!(answered.ends_with("Good luck!") && answered.len() < 600, "{answered}");
+        assert!(tool.ends_with(&answer), "a tool's result stays whole");
+        let one = role(0, "assistant", &"long ".repeat(400));
+        let shown = conversation(&[one], WindowBudget::of(None));
+        assert!(shown.len() < 600 && shown.contains("characters ...]"), "{shown}");
     }
 
     #[test]

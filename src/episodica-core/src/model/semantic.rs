@@ -128,9 +128,9 @@ pub struct SemanticMemory {
 }
 
 impl SemanticMemory {
-    /// True if the fact has not ended by `now`.
+    /// True if the fact has not ended by `now`. One that ended before it began never holds.
     pub fn holds_at(&self, now: Moment) -> bool {
-        self.valid_to.is_none_or(|until| until > now)
+        self.valid_to.is_none_or(|until| until > now && until > self.valid_from)
     }
 
     /// True if no end of the fact is known.

@@ -3,6 +3,7 @@
 
 mod answers;
 mod calls;
+mod changes;
 mod records;
 
 use std::collections::BTreeMap;
@@ -70,7 +71,6 @@ pub fn sensible(prompt: &ChatPrompt) -> Result<String> {
         UsagePhase::Episode => json!({
             "title": format!("Model on {}", messages[0].1),
             "narrative": format!("It was said that {}.", messages[0].1),
-            "topics": ["kites"],
             "facts": [first_fact(&messages)],
         }),
         UsagePhase::Extract => json!({"facts": [first_fact(&messages)]}),
@@ -109,10 +109,14 @@ pub fn episodes(engine: &Engine, user: &str) -> Vec<Arc<Episode>> {
     .collect()
 }
 
+/// The facts that a model stated, without the quotations of the rules.
 pub fn facts(engine: &Engine, user: &str) -> Vec<Arc<SemanticMemory>> {
     let all = records(engine, user, RecordKind::Semantic).into_iter();
-    all.filter_map(|record| if let AnyRecord::Semantic(fact) = record { Some(fact) } else { None })
-        .collect()
+    let stated = |record| match record {
+        AnyRecord::Semantic(fact) => Some(fact).filter(|fact| !fact.provenance.is_by_rules()),
+        _ => None,
+    };
+    all.filter_map(stated).collect()
 }
 
 /// Asserts that every message is in exactly one episode, in order, and that the store is sound.

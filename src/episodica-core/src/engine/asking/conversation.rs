@@ -149,17 +149,28 @@ impl ModelSession<'_> {
         self.services.counters.count(name, times);
     }
 
+    /// Notes an unusable answer: `health` is degraded after several in a row.
     pub fn unusable(&self, reason: &'static str) {
-        self.count(reason, 1);
         self.services.counters.llm_unusable.fetch_add(1, Ordering::Relaxed);
-        let text = format!("the model's answer is unusable: {reason}");
+        self.doubtful(reason);
+    }
+
+    /// Notes an answer that is used, but poor.
+    pub fn doubtful(&self, reason: &'static str) {
+        self.count(reason, 1);
+        let times = self.services.counters.times(reason);
+        let text = format!("the model's answer is unusable: {reason}, {times} so far");
         let error = Error::new(ErrorKind::Llm, text);
         self.services.counters.note_unusable(Some(&self.user.owner.user), &error);
     }
 
+    /// Notes a usable answer.
+    pub fn believe(&self) {
+        self.services.counters.llm_unusable.store(0, Ordering::Relaxed);
+    }
+
     /// Caches a usable answer, so that the same question is never paid for twice.
     pub fn keep(&self, reply: &ModelReply) {
-        self.services.counters.llm_unusable.store(0, Ordering::Relaxed);
         if !self.services.config.llm_cache || reply.cached {
             return;
         }

@@ -132,6 +132,7 @@ impl ModelSession<'_> {
             self.stated(made, facts, &shown, &own, asked.clone())
         });
         if stated.is_none() {
+            self.believe();
             self.keep(&reply);
         }
         Ok(ComposedEpisode { text: written.text, provenance, asked, stated, terms: None })

@@ -22,8 +22,8 @@ use crate::engine::writing::learn::{
 };
 use crate::engine::writing::recall::without_recalled;
 use crate::error::Result;
-use crate::generate::facts::extract_quotes;
 use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
+use crate::generate::facts::{FactExtraction, extract_quotes};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
 /// Number of messages before an episode that the model sees, so that it can resolve pronouns.
@@ -83,9 +83,44 @@ pub(crate) fn learn_by_model(
     learn_stated(services, user, &step, (candidates, origin.as_ref()), control)
 }
 
+/// The doubt about an answer with at most one fact for [`QUOTES_PER_FACT`] sentences that the rules
+/// would quote, as important as this.
+const SPARSE: &str = "facts_answers_sparse";
+const QUOTES_PER_FACT: usize = 4;
+const TELLING_IMPORTANCE: f32 = 0.8;
+
+/// Why the facts of an answer are doubtful.
+fn doubt_of(
+    facts: &AnsweredFacts,
+    quotes: &FactExtraction,
+    shown: &ShownFacts,
+    messages: &[Arc<Message>],
+) -> Option<&'static str> {
+    let telling = quotes.candidates.iter().filter(|quote| quote.importance >= TELLING_IMPORTANCE);
+    let (kept, said) = (facts.extraction.candidates.len(), telling.count());
+    let is_refused = kept == 0 && !facts.extraction.rejected.is_empty();
+    let is_blind = kept == 0 && said > 1 && !has_stated(shown);
+    if is_refused || is_blind {
+        Some("facts_answers_empty")
+    } else if facts.ends_too_many {
+        Some("facts_answers_ending_too_much")
+    } else if facts.is_in_other_language(messages) {
+        Some("facts_answers_other_language")
+    } else if kept > 0 && QUOTES_PER_FACT * kept <= said {
+        Some(SPARSE)
+    } else {
+        None
+    }
+}
+
+/// True if a known fact that the model saw is stated, so that nothing new is a likely answer.
+fn has_stated(shown: &ShownFacts) -> bool {
+    shown.known.iter().any(|fact| fact.quote.is_none())
+}
+
 impl ModelSession<'_> {
-    /// The facts of an answer, or quotations if the answer is malformed, or empty where nothing is
-    /// known and something was said. Caches a usable answer.
+    /// The facts of an answer, with quotations beside them if it is doubtful, or quotations alone
+    /// if it is unusable. Caches a usable answer.
     pub(crate) fn stated(
         &self,
         (reply, provenance): (&ModelReply, TextProvenance),
@@ -99,20 +134,25 @@ impl ModelSession<'_> {
             return self.facts_by_rules(messages, false, asked);
         };
         self.count("answers_salvaged", u64::from(facts.salvaged));
-        self.count("facts_answers_ending_too_much", u64::from(facts.ends_too_many));
-        let kept = facts.extraction.candidates.len();
-        if kept == 0 {
-            let quotes = extract_quotes(messages, &self.services.config);
-            let is_refused = !facts.extraction.rejected.is_empty();
-            let is_doubtful = shown.known.is_empty() && quotes.candidates.len() > 1;
-            if is_refused || is_doubtful {
-                count_rejected(self.services, &facts.extraction);
-                self.unusable("facts_answers_empty");
-                self.count("facts_by_rules", 1);
-                return ExtractedFacts::by_rules_instead(quotes, false, asked);
-            }
+        let quotes = extract_quotes(messages, &self.services.config);
+        let doubt = doubt_of(&facts, &quotes, shown, messages);
+        match doubt {
+            Some(SPARSE) => self.doubtful(SPARSE),
+            Some(doubt) => self.unusable(doubt),
+            None => self.believe(),
+        }
+        let (kept, mut extraction) = (facts.extraction.candidates.len(), facts.extraction);
+        if kept == 0 && doubt.is_some() {
+            count_rejected(self.services, &extraction);
+            self.count("facts_by_rules", 1);
+            return ExtractedFacts::by_rules_instead(quotes, false, asked);
         }
         self.keep(reply);
+        // What was said stands beside a doubtful answer, and beside an empty one to a model that
+        // has stated nothing yet.
+        if doubt.is_some() || kept == 0 && !has_stated(shown) {
+            extraction.candidates.extend(quotes.candidates);
+        }
         // One call was paid for all facts, so its tokens are divided among them.
         let provenance = TextProvenance {
             salvaged: provenance.salvaged || facts.salvaged,
@@ -122,7 +162,7 @@ impl ModelSession<'_> {
         let known = shown.known.iter().map(|fact| fact.memory_id.clone());
         let before = shown.before.iter().map(|message| message.message_id.clone());
         ExtractedFacts {
-            extraction: facts.extraction,
+            extraction,
             origin: Some(CandidateOrigin {
                 provenance,
                 told: facts.told,

@@ -31,7 +31,8 @@ impl ExtractedFacts {
 pub(crate) struct CandidateOrigin {
     /// Provenance of the new facts.
     pub provenance: TextProvenance,
-    /// The model's details for each candidate: dates, and the facts that it ends or corrects.
+    /// The model's details for each of its candidates: dates, and the facts that it ends or
+    /// corrects. Quotations of the rules follow these candidates.
     pub told: Vec<FactDetails>,
     /// Ids of the known facts and the earlier messages that the model saw.
     pub shown: Vec<String>,

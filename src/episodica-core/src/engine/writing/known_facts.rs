@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 
+use crate::clock::Moment;
 use crate::engine::memory::view::UserView;
 use crate::engine::writing::learn::is_stand_in;
 use crate::index::TextTerms;
@@ -27,8 +28,8 @@ const RARE_WORD: f32 = 4.0;
 /// Least score of a proposal: below, a fact has nothing to do with the sentence.
 const LEAST: f32 = 0.3;
 
-/// The current facts that these messages may change, the likeliest first. `least` is the least
-/// cosine by which a fact is near in meaning.
+/// The facts that these messages may change, the oldest first: those that held or were to come when
+/// the messages were said. `least` is the least cosine by which a fact is near in meaning.
 pub(super) fn about(
     view: &UserView,
     messages: &[Arc<Message>],
@@ -36,9 +37,10 @@ pub(super) fn about(
 ) -> Vec<Arc<SemanticMemory>> {
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
     let relearn = view.backlog.relearn();
+    let said = messages.iter().map(|message| message.timestamp).min().unwrap_or(Moment::MAX);
     // Of facts that say the same, the latest is shown; an ending of it ends the others, too.
     let mut told: HashMap<(String, String), u32> = HashMap::new();
-    for (slot, fact) in view.facts.iter().filter(|(slot, _)| view.is_current(*slot)) {
+    for (slot, fact) in view.facts.iter().filter(|(_, fact)| fact.holds_at(said)) {
         told.insert((fact.subject.to_lowercase(), normalized(&fact.content)), slot);
     }
     let told: HashSet<u32> = told.into_values().collect();
@@ -74,6 +76,8 @@ pub(super) fn about(
         latest.into_iter().filter(|slot| of_person(slot) && seen.insert(*slot)).collect();
     let room = if few { SHOWN } else { OF_PERSON };
     chosen.extend(rest.into_iter().take(room));
+    // In this order, the beginnings of prompts are alike.
+    chosen.sort_unstable();
     chosen.into_iter().map(|slot| Arc::clone(usable[&slot])).collect()
 }
 

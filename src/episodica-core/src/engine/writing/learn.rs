@@ -28,7 +28,7 @@ use crate::generate::facts::model::FactDetails;
 use crate::generate::facts::{
     FactCandidate, FactExtraction, extract_quotes, fact_from, next_revision,
 };
-use crate::model::{Episode, FactEnding, MemoryKind, Message, SemanticMemory};
+use crate::model::{Episode, FactEnding, Message, SemanticMemory};
 use crate::parallel;
 use crate::store::StateRecord;
 use crate::text::normalized;
@@ -241,12 +241,10 @@ fn learn_one(
     fact.shown = origin.shown.clone();
     fact.when = told.when();
     fact.ends = endings(view, learned, candidate, told, now);
-    let since = told.since(candidate.said).filter(|_| !told.ends.is_empty());
-    let since = since.filter(|_| candidate.kind != MemoryKind::Event);
-    fact.valid_from = match (since, told.corrects.is_empty()) {
-        (Some(since), _) => since,
-        (None, true) => candidate.said.min(now),
-        (None, false) => corrected_from(view, learned, told).min(candidate.said).min(now),
+    fact.valid_from = match told.since(candidate.kind, candidate.said) {
+        Some(since) => since,
+        None if told.corrects.is_empty() => candidate.said.min(now),
+        None => corrected_from(view, learned, told).min(candidate.said).min(now),
     };
     // The same sentence about the same messages was stated before, and may have been corrected.
     if learned.find(view, &fact.memory_id).is_some() {
@@ -276,9 +274,9 @@ fn corrected_from(view: &UserView, learned: &LearnedFacts, told: &FactDetails) -
     corrected.map(|known| known.valid_from).min().unwrap_or(Moment::MAX)
 }
 
-/// The endings that a model's fact states. A state ends from the moment that the fact was said, or
-/// later if the new state begins later. A plan changes when that is said, whatever its day. A
-/// corrected fact never held.
+/// The endings that a model's fact states. What it ends ends when the fact was said, or when the
+/// fact begins, if that is another time. A fact that has not begun by then never holds, and a later
+/// beginning takes the place of the earlier one. A corrected fact never held.
 fn endings(
     view: &UserView,
     learned: &LearnedFacts,
@@ -287,7 +285,7 @@ fn endings(
     now: Moment,
 ) -> Vec<FactEnding> {
     let said = candidate.said.min(now);
-    let since = told.since(candidate.said).filter(|_| candidate.kind != MemoryKind::Event);
+    let since = told.since(candidate.kind, candidate.said);
     let mut endings: Vec<FactEnding> = Vec::new();
     let mut end = |known: &SemanticMemory, from: Moment| {
         // Whatever says the same ends, too, even if it has ended before: so the end holds if a
@@ -298,7 +296,15 @@ fn endings(
         endings.extend(ids.map(|memory_id| FactEnding { memory_id, from }));
     };
     for known in told.ends.iter().filter_map(|id| learned.find(view, id)) {
-        end(known, since.unwrap_or(said).max(known.valid_from.min(said)));
+        let begins = since.unwrap_or(said);
+        // What was to come is called off when that is said.
+        let is_to_come = known.valid_from > said;
+        end(known, if is_to_come { said } else { begins.max(known.valid_from) });
+        // Another day for a change to come is the day of what it changes, too.
+        if is_to_come && begins > said {
+            let changed = known.ends.iter().filter_map(|of| learned.find(view, &of.memory_id));
+            changed.for_each(|fact| end(fact, begins));
+        }
     }
     for known in told.corrects.iter().filter_map(|id| learned.find(view, id)) {
         end(known, known.valid_from);

@@ -18,14 +18,12 @@ use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::refold::refolded;
 use crate::error::{Error, Result};
+use crate::generate::facts::model::UNNAMED_USER;
 use crate::generate::facts::{fact_from, next_revision, stated_candidate};
 use crate::ids::record_id;
 use crate::model::{
     BY_USER, FactEnding, MemoryKind, PROCEDURE, Procedure, SemanticMemory, TextProvenance,
 };
-
-/// Labels of a user without a name.
-const UNNAMED: [&str; 3] = ["user", "the user", "用户"];
 
 /// A fact as the application states it.
 #[derive(Debug, Clone, Default)]
@@ -123,7 +121,7 @@ pub(crate) fn remember_fact(
     let speaker = if is_slot && statement.subject.is_none() { speaker() } else { String::new() };
     let is_about = |known: &str| {
         let (known, subject) = (known.to_lowercase(), subject.to_lowercase());
-        let is_user = || UNNAMED.contains(&&*known) || !speaker.is_empty() && known == speaker;
+        let is_user = || UNNAMED_USER.contains(&&*known) || !speaker.is_empty() && known == speaker;
         known == subject || statement.subject.is_none() && is_user()
     };
     let other_value = |known: &SemanticMemory| {
@@ -136,7 +134,17 @@ pub(crate) fn remember_fact(
     };
     let current = view.facts.slots().filter(|slot| is_slot && view.is_current(*slot));
     let ended = current.filter_map(|slot| view.facts.get(slot)).filter(|fact| other_value(fact));
-    let ends = ended.map(|known| FactEnding { memory_id: known.memory_id.clone(), from: at });
+    let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
+    for known in ended {
+        // What was to come is called off now, and another day for it is the day of what it changes,
+        // too.
+        let is_to_come = at > now && known.valid_from > now;
+        ends.insert(known.memory_id.clone(), if is_to_come { now } else { at });
+        if is_to_come {
+            ends.extend(known.ends.iter().map(|of| (of.memory_id.clone(), at)));
+        }
+    }
+    let ends = ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from });
     let mut fact = SemanticMemory {
         ends: ends.collect(),
         attribute,

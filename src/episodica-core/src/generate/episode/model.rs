@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::lexicon::is_common_word;
 use super::offline::{EpisodeText, write_offline};
@@ -31,9 +31,6 @@ const MAX_NARRATIVE_TOKENS: usize = 2_000;
 const SHORT_TOKENS: usize = 50;
 /// Maximum number of tokens for the text of an episode.
 const TEXT_TOKENS: u32 = 3_000;
-const MAX_TOPICS: usize = 6;
-/// Maximum length of a topic, in characters.
-const MAX_LABEL_CHARS: usize = 60;
 /// Minimum length of a text whose language can be detected, in characters.
 const TELLING_CHARS: usize = 24;
 
@@ -93,9 +90,8 @@ pub fn question(
     };
     let (system, user) = render(PromptTemplate::Episode, is_chinese(messages), &values)?;
     let text = json!({"type": "string"});
-    let list = json!({"type": "array", "items": text});
-    let mut properties = json!({"title": text, "narrative": text, "topics": list});
-    let mut required = vec!["title", "narrative", "topics"];
+    let mut properties = json!({"title": text, "narrative": text});
+    let mut required = vec!["title", "narrative"];
     let (mut name, mut max_tokens) = ("episode", TEXT_TOKENS);
     if wants_facts {
         properties["facts"] = facts_schema();
@@ -161,14 +157,12 @@ pub fn read(
         None if narrative.is_empty() => rules.content,
         None => fit(&narrative, MAX_NARRATIVE_TOKENS),
     };
-    let mut topics = labels(&value, "topics", MAX_TOPICS);
-    topics.retain(|topic| !words.are_in(topic));
     Ok(WrittenEpisode {
         text: EpisodeText {
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
             summary,
             content,
-            topics,
+            topics: rules.topics,
             entities: rules.entities,
         },
         salvaged: salvaged || filled,
@@ -211,22 +205,6 @@ fn terms_of(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for_each_term(text, |term| terms.push(term.text.to_owned()));
     terms
-}
-
-fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for label in
-        value.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-    {
-        let label: String = single_line(label).chars().take(MAX_LABEL_CHARS).collect();
-        if label.chars().any(char::is_alphanumeric)
-            && !labels.contains(&label)
-            && labels.len() < most
-        {
-            labels.push(label);
-        }
-    }
-    labels
 }
 
 fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
@@ -305,7 +283,7 @@ mod tests {
     fn a_good_answer_is_taken_as_it_is() {
         let answer = concat!(
             r#"{"title":"Ann moves to Lyon","narrative":"Ann told Ben that she moved to Lyon on "#,
-            r#"8 March 2024.","topics":["moving"]}"#,
+            r#"8 March 2024."}"#,
         );
         let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
         assert_eq!(written.text.title, "Ann moves to Lyon");

@@ -27,9 +27,11 @@ struct StatedEnding<'f> {
 }
 
 impl StatedEnding<'_> {
-    /// When the ending takes effect: not before the fact that states it begins.
+    /// When the ending takes effect: not before the fact that states it begins, unless it calls
+    /// off what was still to come.
     fn takes_effect(&self) -> Moment {
-        self.from.max(self.by.valid_from)
+        let is_called_off = self.ended.valid_from > self.from;
+        if is_called_off { self.from } else { self.from.max(self.by.valid_from) }
     }
 }
 
@@ -151,6 +153,8 @@ mod tests {
         assert_eq!(ends(vec![home.clone(), plan.clone()]), [Some(60), None]);
         let called_off = fact("called off", 40, &[("plan", 40)]);
         assert_eq!(ends(vec![home.clone(), plan.clone(), called_off]), [None, Some(60), None]);
+        let put_off = fact("put off", 80, &[("plan", 50), ("home", 80)]);
+        assert_eq!(ends(vec![home.clone(), plan.clone(), put_off]), [Some(80), Some(60), None]);
         let later = fact("moved again", 90, &[("plan", 90)]);
         assert_eq!(ends(vec![home, plan, later]), [Some(60), Some(90), None]);
     }

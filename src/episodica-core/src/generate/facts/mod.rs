@@ -5,6 +5,8 @@
 //! facts that they end ([`model`]). [`fold`] computes from these endings when each fact ends.
 //! Nothing here reads or writes a store.
 
+mod about;
+mod answer_form;
 mod candidate;
 mod claims;
 pub(crate) mod fold;

@@ -98,7 +98,7 @@ pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
 
 /// The items of the list under `key`, or of a list without a key.
 ///
-/// An object instead of the list is a list of one; `null` is an empty list.
+/// An object or a string instead of the list is a list of one; `null` is an empty list.
 ///
 /// ```
 /// use episodica_core::llm::json::items;
@@ -179,7 +179,7 @@ fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
         Value::Object(mut members) => match members.remove(key) {
             Some(Value::Array(values)) => Some((values, false)),
             Some(Value::Null) => Some((Vec::new(), false)),
-            Some(Value::Object(only)) => Some((vec![Value::Object(only)], true)),
+            Some(only @ (Value::Object(_) | Value::String(_))) => Some((vec![only], true)),
             Some(_) => None,
             // Small models rename the requested key.
             None if members.len() == 1 => Some((array(members.into_iter().next()?.1)?, true)),
