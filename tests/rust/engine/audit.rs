@@ -132,6 +132,8 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     remember_procedures(&engine, &words);
     let (mut gone, mut deletions) = (BTreeSet::new(), 0);
     for round in 0..8 {
+        // The model replaces quotations in the background.
+        assert!(engine.wait(None, Some(Duration::from_secs(60)), &NOW).unwrap());
         shelve_some(&mut random, &engine);
         let Some(victim) = Victim::chosen(&mut random, &engine) else { break };
         // Another thread reads meanwhile.
