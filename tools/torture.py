@@ -32,7 +32,7 @@ ATTACKS = {
     "graphs": "Change a vector graph, recompute the checksums, then search it",
     "handles": "Write 200 users with 64 file handles, or with `max_open_files=5`",
     "http": "Kill the workers of a service while clients add, repeat and delete over HTTP",
-    "in_place": "Compare searches after deletions with those of a newly opened store",
+    "in_place": "Compare searches after deletions and edits with those of a newly opened store",
     "interrupts": "Press Ctrl-C in every call at six moments",
     "kills": "Kill the process while it writes",
     "linear": "Give every call inputs of sizes n, 4n and 16n and compare the processor time",

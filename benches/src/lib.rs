@@ -63,6 +63,7 @@ fn messages(count: usize) -> Vec<Arc<Message>> {
             session_id: Some(format!("s{}", number / 10).into()),
             agent_id: None,
             metadata: None,
+            edited_at: None,
         })
     };
     (0..count).map(one).collect()

@@ -16,7 +16,7 @@ from .inputs import checks as check
 from .inputs.calls import forgiving, refuse_turned, user_first
 from .inputs.facts import About, FactKind, stated_fact, stated_slot
 from .inputs.messages import incoming
-from .inputs.options import one_of
+from .inputs.options import DUPLICATES, Duplicates, one_of
 from .inputs.procedures import stated_procedure
 from .inputs.secrets import POLICIES, hide_in_fact, policy_of
 from .operation import events, sessions
@@ -37,6 +37,7 @@ def add_messages(
     session_id: str | None = None,
     agent_id: str | None = None,
     secrets: Literal["mask", "keep", "refuse"] | None = None,
+    duplicates: Duplicates = "version",
     progress: Progress = None,
 ) -> AddResult:
     """Adds messages. When it returns, they survive a power cut.
@@ -49,13 +50,13 @@ def add_messages(
         Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
         optionally ``name``, ``timestamp`` (ISO 8601, ``datetime``, or seconds or milliseconds
         since 1970; without offset: UTC; default: the neighbours' in the list, else now),
-        ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id``. A known id is
-        not added again; nor is, without an id, the same text of the same speaker, time and
-        session. Names of other programs are known, too, such as ``createdAt``, ``sender``
-        or ``thread_id``. Messages and items of OpenAI, Anthropic, Gemini, Bedrock, LangChain,
-        LlamaIndex, Pydantic AI and the AI SDK, objects with these attributes, and data frames
-        with these columns go in as they are. A text is one message of the user. Other keys
-        become ``metadata``, unless they look like a misspelling.
+        ``session_id``, ``agent_id``, ``metadata`` (any JSON), ``message_id`` and ``edited_at``.
+        A known id with the same text is not added again; nor is, without an id, the same text of
+        the same speaker, time and session. Names of other programs are known, too, such as
+        ``createdAt``, ``sender`` or ``thread_id``. Messages and items of OpenAI, Anthropic,
+        Gemini, Bedrock, LangChain, LlamaIndex, Pydantic AI and the AI SDK, objects with these
+        attributes, and data frames with these columns go in as they are. A text is one message of
+        the user. Other keys become ``metadata``, unless they look like a misspelling.
     session_id, agent_id
         The session and the agent of messages that name none. If a user talks with several
         agents, the agent of a message is the one that wrote or gets it.
@@ -63,6 +64,11 @@ def add_messages(
         What becomes of keys, passwords, card and account numbers: ``"mask"`` stores
         ``[secret: github token]`` in their place, ``"keep"`` stores them, ``"refuse"`` raises.
         ``None``: as the setting ``secrets`` says.
+    duplicates
+        What becomes of a known id with another text. ``"version"``: the text replaces the earlier
+        one, which :meth:`history` keeps; episodes, quotations and facts follow. A text that was
+        replaced before, or whose ``edited_at`` is earlier, changes nothing. ``"error"``: an error,
+        and no message is added.
     progress
         ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
         ``(step, done, total)``.
@@ -76,7 +82,8 @@ def add_messages(
     ------
     InvalidInputError
         For the first invalid message, or the first with a secret that is refused, by its position
-        from 0. No message is added then.
+        from 0. No message is added then. An id that belongs to a message of another role is
+        invalid.
 
     Examples
     --------
@@ -94,8 +101,9 @@ def add_messages(
         refuse_turned(user, messages, "add_messages", partial(has_user, self))
     session = None if session_id is None else check.name(session_id, "session_id")
     policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
+    refuses = one_of(duplicates, DUPLICATES, "duplicates") == "error"
     with Reporter(progress, self._awaiter) as callback:
-        added = self._engine.add_messages(user, read.messages, session, policy, callback)
+        added = self._engine.add_messages(user, read.messages, session, policy, callback, refuses)
     notes = read.notes()
     return replace(added, skipped=read.skipped, notes=notes) if notes else added
 

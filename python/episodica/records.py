@@ -40,6 +40,9 @@ class Message(Keyed):
         Any JSON value, as it came; ``None`` where there was none.
     seq : int
         Position in the user's history, from 0, in order of arrival.
+    edited_at : datetime or None
+        When these words replaced earlier ones, which ``history`` returns; ``None`` for the first
+        version.
     """
 
     message_id: str
@@ -51,6 +54,7 @@ class Message(Keyed):
     metadata: Any = None
     seq: int = 0
     agent_id: str | None = None
+    edited_at: datetime | None = None
     uri: str = field(default="", compare=False)
 
     @property

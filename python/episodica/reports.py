@@ -38,6 +38,8 @@ class AddResult(Keyed):
         Messages appended to the log.
     duplicates : int
         Messages left out because they are stored already.
+    edited : int
+        Messages whose ids are known with other words: newer versions of stored messages.
     buffered : int
         Messages that wait in the buffer for a boundary, also from earlier calls.
     episodes : tuple of str
@@ -64,19 +66,21 @@ class AddResult(Keyed):
     skipped: int = 0
     secrets: int = 0
     notes: tuple[str, ...] = ()
+    edited: int = 0
 
     def __repr__(self) -> str:
         made = repr(self.episodes)
         if len(self.episodes) > _MAX_IDS:
             first = ", ".join(map(repr, self.episodes[:_MAX_IDS]))
             made = f"({first}, … {len(self.episodes) - _MAX_IDS:,} more)"
-        left_out = f", skipped={self.skipped}" if self.skipped else ""
-        left_out += f", secrets={self.secrets}" if self.secrets else ""
-        left_out += f", notes={self.notes!r}" if self.notes else ""
+        more = f", edited={self.edited}" if self.edited else ""
+        more += f", skipped={self.skipped}" if self.skipped else ""
+        more += f", secrets={self.secrets}" if self.secrets else ""
+        more += f", notes={self.notes!r}" if self.notes else ""
         return (
             f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, "
             f"buffered={self.buffered}, episodes={made}, "
-            f"pending_semantic={self.pending_semantic}{left_out})"
+            f"pending_semantic={self.pending_semantic}{more})"
         )
 
 
@@ -275,7 +279,9 @@ class ImportReport(_Counts):
     messages, episodes, semantic_memories : int
         Messages, episodes and facts added. Episodes that a chat history forms count as well.
     known : int
-        Records left out because the user has them.
+        Records left out because the user has them, or newer versions of their messages.
+    edited : int
+        Messages whose words changed since an earlier import: newer versions of known messages.
     skipped : int
         Parts of a chat history that were left out.
     secrets : int
@@ -294,6 +300,7 @@ class ImportReport(_Counts):
     episodes: int = 0
     semantic_memories: int = 0
     known: int = 0
+    edited: int = 0
     users: int = 0
     skipped: int = 0
     secrets: int = 0

@@ -109,10 +109,9 @@ def write_jsonl(memory: OpenStore, user: str, file: IO[str]) -> ExportReport:
     _write(file, head)
     for kind, records in (("message", messages), ("episode", episodes), ("fact", facts)):
         file.writelines(f'{{"type":"{kind}",{record[1:]}\n' for record in records)
-    _write(
-        file, {"type": "end", "messages": len(messages), "episodes": counts[0], "facts": counts[1]}
-    )
-    return ExportReport(len(messages), *counts)
+    names = ("messages", "episodes", "facts")
+    _write(file, {"type": "end", **dict(zip(names, counts, strict=True))})
+    return ExportReport(*counts)
 
 
 def _write(file: IO[str], record: Mapping[str, Any]) -> None:
@@ -391,7 +390,7 @@ def refuse_nothing(
     total: ImportReport, fault: LeftOut | None, file: str | os.PathLike[str]
 ) -> None:
     """Raises an error for a file of which nothing was taken and nothing was known."""
-    if total.messages + total.episodes + total.semantic_memories + total.known:
+    if total.messages + total.episodes + total.semantic_memories + total.known + total.edited:
         return
     if fault is not None:
         raise InvalidInputError(
@@ -463,6 +462,7 @@ def add(
         episodes=len(added.episodes),
         semantic_memories=new,
         known=added.duplicates + known,
+        edited=added.edited,
         skipped=len(left),
         secrets=hidden,
         left_out=tuple(map(str, left)),

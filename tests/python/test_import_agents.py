@@ -158,7 +158,7 @@ def test_a_uuid_is_known_whatever_its_session(memory: MemorySystem, tmp_path: Pa
     copy.append(claude(3, "user", "Now book it.", sessionId="second"))
     assert memory.import_(lines(tmp_path / "a.jsonl", talk), "ida").messages == 2
     again = memory.import_(lines(tmp_path / "b.jsonl", copy), "ida")
-    assert (again.messages, again.known) == (1, 2)
+    assert (again.messages, again.known, again.edited) == (1, 2, 0)
 
 
 @pytest.mark.parametrize("parent_first", [True, False])

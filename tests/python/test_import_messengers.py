@@ -125,7 +125,7 @@ def test_telegram_names_what_is_no_word(tmp_path: Path) -> None:
     ]
 
 
-def test_slack_names_calls_and_deletions(tmp_path: Path) -> None:
+def test_slack_names_calls_and_deletions_and_takes_edits(tmp_path: Path) -> None:
     def said(**about: Any) -> dict[str, Any]:
         return {"type": "message", "user": "U1", "ts": "1743845400.000100", **about}
 
@@ -141,6 +141,8 @@ def test_slack_names_calls_and_deletions(tmp_path: Path) -> None:
     texts, left = read(path)
     assert texts == ["It is late.", "It is on time."]
     assert left == ["a call", "a deleted message", "a notice of the messenger"]
+    ids = [one for talk in read_conversations(path) for one in talk.ids]
+    assert len(set(ids)) == 1, "the newer words are a version of the message"
 
 
 @pytest.mark.parametrize(

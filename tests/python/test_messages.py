@@ -32,6 +32,7 @@ def test_a_full_message() -> None:
         "agent_id": "coach",
         "metadata": {"channel": "sms", "n": [1, 2.5, None, True]},
         "message_id": "m1",
+        "edited_at": "2024-03-11T09:40:00+01:00",
     }
     done = normalise([full])[0]
     assert json.loads(done.pop("metadata")) == full.pop("metadata")
@@ -40,7 +41,7 @@ def test_a_full_message() -> None:
 
 def test_a_short_message_has_every_key() -> None:
     absent = dict.fromkeys(
-        ("name", "timestamp", "session_id", "agent_id", "metadata", "message_id")
+        ("name", "timestamp", "session_id", "agent_id", "metadata", "message_id", "edited_at")
     )
     assert normalise([BASE]) == [{**BASE, **absent}]
 

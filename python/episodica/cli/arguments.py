@@ -259,7 +259,7 @@ class CommandLine:
         _add_filters(timeline)
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
-        history.add_argument("id", metavar="ID", help="id or URI of an episode or a fact")
+        history.add_argument("id", metavar="ID", help="id or URI of a record")
         known = self._add("profile", overviews.profile, "show the current facts about a user")
         _add_user(known)
         overviews.add_profile_arguments(known)

@@ -177,4 +177,6 @@ def history(args: argparse.Namespace, out: Output) -> None:
 def _written(record: Record) -> datetime:
     if isinstance(record, SemanticMemory):
         return record.updated_at
-    return record.timestamp if isinstance(record, Message) else record.created_at
+    if isinstance(record, Message):
+        return record.edited_at or record.timestamp
+    return record.created_at

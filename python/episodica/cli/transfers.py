@@ -26,7 +26,16 @@ from ..transfer import add, is_export, owned, refuse_nothing
 from .output import Output, cell, counted, counted_records, printable
 from .stores import known, only_user, opened, text_of, writing
 
-_COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "secrets", "seconds")
+_COUNTS = (
+    "messages_added",
+    "duplicates",
+    "edited",
+    "episodes",
+    "facts",
+    "skipped",
+    "secrets",
+    "seconds",
+)
 _NAMED = ("left_out", "notes")
 _USER_AND_FILE = 2
 # The most places, or notes, that are listed.
@@ -86,6 +95,8 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
     told = f"{name}: {counted(row['messages_added'], 'message')} added for {user}"
     if row["duplicates"]:
         told += f", {row['duplicates']:,} known already"
+    if row["edited"]:
+        told += f", {row['edited']:,} edited"
     if row["skipped"]:
         told += f", {row['skipped']:,} left out"
     if row["secrets"]:
@@ -131,6 +142,7 @@ def _added(
         "user": user,
         "messages_added": added.messages_added,
         "duplicates": report.known,
+        "edited": report.edited,
         "buffered": added.buffered,
         "episodes": len(added.episodes),
         "facts": _facts(memory, user) - before,

@@ -155,10 +155,13 @@ def _made(
 ) -> dict[str, Any]:
     """The message in the engine's form."""
     get = message.get
-    timestamp, metadata = get("timestamp"), get("metadata")
+    edited, metadata = get("edited_at"), get("metadata")
+    timestamp = get("timestamp")
     if timestamp is None and isinstance(metadata, Mapping):
         timestamp, untimed = time_in(metadata)
         done.untimed.update(untimed)
+    # What has only the time of its edit was said then at the latest.
+    timestamp = edited if timestamp is None else timestamp
     return {
         "role": role,
         "content": content if content.isascii() else check_text(content, "`content`"),
@@ -168,6 +171,7 @@ def _made(
         "agent_id": _optional(get("agent_id"), "agent_id") or agent_id,
         "metadata": None if metadata is None else metadata_text(metadata),
         "message_id": _optional(get("message_id"), "message_id"),
+        "edited_at": None if edited is None else rfc3339(edited, "`edited_at`"),
     }
 
 
@@ -210,7 +214,8 @@ def _storable(value: Any) -> Any:
 
 def _check_keys(rest: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     """Refuses what looks like a typing error of a key that the message lacks."""
-    missing = frozenset(KEYS - own.keys())
+    # `edited` is mostly a flag, which belongs into the metadata.
+    missing = frozenset(KEYS - own.keys() - {"edited_at"})
     for key in list(rest)[:_MOST_UNKNOWN_KEYS]:
         meant = _meant(shown(key), missing)
         if meant:

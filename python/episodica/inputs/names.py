@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -75,7 +76,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "updated_at",
         "update_time",
         "modified_at",
-        "edited_at",
     ),
     "session_id": (
         "session_id",
@@ -97,6 +97,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "agent_id": ("agent_id", "agent", "bot_id", "assistant_id"),
     "metadata": ("metadata", "meta"),
     "message_id": ("message_id", "id", "uuid", "guid", "msg_id", "message_uuid", "client_msg_id"),
+    "edited_at": ("edited_at", "edited_timestamp", "timestamp_edited", "date_edited", "edit_date"),
 }
 """Our name of each part of a message, and its names elsewhere, the best one first."""
 
@@ -317,6 +318,13 @@ def _moment(value: Any, own: Mapping[str, Any]) -> Any:
     return None if isinstance(value, (bool, list, tuple)) else value
 
 
+def _edit(value: Any, own: Mapping[str, Any]) -> Any:
+    """The time of an edit; ``None`` for anything else, such as a flag."""
+    with suppress(InvalidInputError):
+        return rfc3339(_moment(value, own), "`edited_at`")
+    return None
+
+
 def _words(value: Any, own: Mapping[str, Any]) -> Any:
     return value if isinstance(value, (str, list, tuple)) and own.get("parts") is None else None
 
@@ -333,4 +341,5 @@ _FITTING = {
     "session_id": _identity,
     "agent_id": _identity,
     "message_id": _identity,
+    "edited_at": _edit,
 }

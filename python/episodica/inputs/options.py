@@ -21,12 +21,14 @@ Kind: TypeAlias = Literal["episodic", "semantic", "message"]
 Method: TypeAlias = Literal["hybrid", "rrf", "vector", "bm25", "norlift"]
 
 Format: TypeAlias = Literal["text", "json", "xml"]
+Duplicates: TypeAlias = Literal["version", "error"]
 
 KINDS: tuple[Kind, ...] = ("episodic", "semantic", "message")
 # What a search finds that names no kinds: messages, and facts that don't just quote a message.
 _MOMENTS: tuple[Kind, ...] = ("message", "semantic")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
 FORMATS: tuple[Format, ...] = ("text", "json", "xml")
+DUPLICATES: tuple[Duplicates, ...] = ("version", "error")
 
 # What other libraries call an option.
 _MANY = ("k", "n", "n_results", "num_results", "size", "topk")

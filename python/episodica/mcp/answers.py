@@ -135,6 +135,7 @@ class Remembered(Answer):
 
     messages_added: int
     known_already: int
+    edited: int | None = None
     fact_id: str | None = None
     buffered: int
     episodes_completed: list[str]

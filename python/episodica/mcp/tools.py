@@ -98,6 +98,7 @@ class Tools:
         return answers.Remembered(
             messages_added=added.messages_added,
             known_already=added.duplicates,
+            edited=added.edited or None,
             fact_id=fact,
             buffered=buffered,
             episodes_completed=episodes[:_CANDIDATES],
@@ -116,6 +117,12 @@ class Tools:
         if asked.role not in (None, "user") or len(text) > _LONGEST_NOTE or not ids:
             return None
         about = {**(message.get("metadata") or {}), NOTE_OF: ids[0]}
+        earlier = self._memory.semantic_memories(self._user, where={NOTE_OF: ids[0]})
+        async for known in earlier:
+            # The same note in other words: its fact is corrected.
+            if known.content != text:
+                await self._memory.update(self._user, known.memory_id, text)
+            return known.memory_id
         fact = await self._memory.remember(
             self._user,
             text,
@@ -404,8 +411,12 @@ async def _listed(records: Iterable[Record | None]) -> AsyncIterator[Record]:
 
 
 def _note_session(messages: list[dict[str, Any]]) -> str:
-    """A session of its own for a note, so that no conversation ends with it."""
-    text = json.dumps(messages, sort_keys=True)
+    """A session of its own for a note, so that no conversation ends with it.
+
+    An edited note stays in the session of its id.
+    """
+    ids = [message.get("message_id") for message in messages]
+    text = json.dumps(ids if all(ids) else messages, sort_keys=True)
     return f"note-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 

@@ -32,6 +32,8 @@ _DEEPEST = 50
 _STEP = timedelta(microseconds=1)
 _LENGTH = 32
 _SAID = ("role", "type", "name", "content", "parts", "blocks", "tool_calls", "tool_call_id")
+# How many of these say who speaks.
+_SPEAKER = 3
 
 
 def finished(
@@ -46,7 +48,9 @@ def finished(
 class _Ids:
     """Makes ids of messages: the same content gives the same ids, in whatever file it is.
 
-    Other words under the same number of the file are another message.
+    A message that the file numbers is known by its number, its chat, its speaker and its time, so
+    that other words under the same number are a newer version of it. Within one file such a number
+    is not repeated: there other words are another message.
     """
 
     def __init__(self) -> None:
@@ -76,16 +80,34 @@ class _Ids:
         chat = None if conversation.has_unique_ids and own else conversation.chat
         if len(own) >= _LONG_ID:
             content = _hash(said)
-            if self._given.setdefault(own, content) == content:
+            if self._given.setdefault(own, content) == content or _is_edit(named):
                 return own
             return _hash([own, said]).hex()[:_LENGTH]
         beginning = self._beginnings[conversation.chat]
+        if own:
+            is_placed = chat is not None or _has_clock(when)
+            place = chat if when is not None and is_placed else beginning
+            known = _hash([place, own, when, *said[:_SPEAKER]]).hex()[:_LENGTH]
+            content = _hash(said)
+            if self._given.setdefault(known, content) == content or _is_edit(named):
+                return known
         place = beginning if when is None else chat
         base = _hash([place, own, when, said])
         count = self._counts.get(base, 0)
         # A file numbers each message of a chat once: the same number and content is a repetition.
         self._counts[base] = count if own else count + 1
         return _hash([base.hex(), count]).hex()[:_LENGTH]
+
+
+def _is_edit(message: Mapping[str, Any]) -> bool:
+    """Whether a message says that it is a later version."""
+    edited = message.get("edited_at")
+    return edited is not None and edited != message.get("timestamp")
+
+
+def _has_clock(when: object) -> bool:
+    """Whether a date tells the time of day, which makes it rare among other chats."""
+    return isinstance(when, (int, float)) or (isinstance(when, str) and ":" in when)
 
 
 def _named(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -41,8 +41,16 @@ _FIRST_YEAR = "1985"
 
 
 def _say(
-    talk: Talk, name: object, text: str, when: object, own: object, *, is_bot: bool = False
+    talk: Talk,
+    name: object,
+    text: str,
+    when: object,
+    own: object,
+    *,
+    is_bot: bool = False,
+    edited: object = None,
 ) -> None:
+    """Adds a message; ``edited`` is the time of its words where the messenger knows it."""
     speaker = name if isinstance(name, str) and name.strip() else None
     role = "assistant" if is_bot else role_of_speaker(speaker or "")
     if not text.strip():
@@ -51,7 +59,10 @@ def _say(
     moment = _moment(when)
     if moment is None:
         talk.note(f"{talk.place()}: {UNDATED}")
-    talk.add({"role": role, "name": speaker, "content": text, "timestamp": moment, "id": own})
+    message = {"role": role, "name": speaker, "content": text, "timestamp": moment, "id": own}
+    if edited is not None and moment is not None:
+        message["edited_at"] = _moment(edited) or moment
+    talk.add(message)
 
 
 def _moment(given: object) -> Any:
@@ -107,6 +118,7 @@ def _of_telegram(talk: Talk, message: object) -> None:
         talk.leave(CALL if called else NOTICE)
         return
     when = _moment(message.get("date_unixtime")) or message.get("date")
+    edited = _moment(message.get("edited_unixtime")) or message.get("edited") or when
     text = _text_of_telegram(message.get("text"))
     instead = next((why for key, why in _INSTEAD_OF_WORDS.items() if message.get(key)), None)
     if instead is not None and not text.strip():
@@ -114,7 +126,7 @@ def _of_telegram(talk: Talk, message: object) -> None:
         return
     if "forwarded_from" in message:
         text = _forwarded(text, message.get("forwarded_from"))
-    _say(talk, message.get("from"), text, when, message.get("id"))
+    _say(talk, message.get("from"), text, when, message.get("id"), edited=edited)
 
 
 def _forwarded(text: str, author: object) -> str:
@@ -174,7 +186,7 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
             continue
         kind, inner = message.get("subtype"), message.get("message")
         if kind == "message_changed" and isinstance(inner, Mapping):
-            message = inner
+            message = {**inner, "edited": inner.get("edited") or {"ts": message.get("ts")}}
             kind = inner.get("subtype")
         if kind not in _SAID_IN_SLACK:
             talk.leave(_NOT_SAID_IN_SLACK.get(str(kind), NOTICE))
@@ -187,7 +199,9 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
         said = said or _attached(message.get("attachments"))
         text = _text_of_slack(said, people)
         speaker, when = name or message.get("user"), message.get("ts")
-        _say(talk, speaker, text, when, when, is_bot=is_bot)
+        edit = message.get("edited")
+        edited = edit.get("ts") if isinstance(edit, Mapping) else when
+        _say(talk, speaker, text, when, when, is_bot=is_bot, edited=edited)
 
 
 def _of_blocks(blocks: Any) -> Iterator[str]:
@@ -339,10 +353,11 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
             text, when = _text_of_discord(message), message.get("timestamp")
             is_bot = bool(author.get("isBot") or author.get("bot"))
             speaker = speaker or author.get("username")
+            edited = message.get("timestampEdited") or message.get("edited_timestamp") or when
             if not text.strip() and message.get("poll"):
                 talk.leave(POLL)
                 continue
-            _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot)
+            _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot, edited=edited)
         yield talk.conversation()
     made = own.conversation()
     if made.messages or made.left_out:

@@ -28,6 +28,7 @@ from ..aio.system import AsyncMemorySystem
 from ..errors import EpisodicaError
 from ..inputs.messages import Incoming, incoming
 from ..inputs.names import named
+from ..inputs.options import Duplicates
 from ..records import Message, SemanticMemory
 from ..reports import AddResult
 from ..system import MemorySystem
@@ -170,19 +171,16 @@ async def add_once(
     messages: list[dict[str, Any]],
     session_id: str | None,
     agent_id: str | None,
+    duplicates: Duplicates = "version",
 ) -> AddResult:
-    """Stores messages, and refuses messages whose ids are known with another content.
-
-    Such a message would be confirmed without being stored.
-    """
-    read = await run(reading, memory._memory, messages)
-    named_ones = [one for one in read.messages if one["message_id"] is not None]
-    await run(_refuse_other_content, memory._memory, user, named_ones)
-    result = await memory.add_messages(user, messages, session_id=session_id, agent_id=agent_id)
-    if result.duplicates:
-        # Another process may have stored the ids meanwhile.
+    """Stores messages; refuses known ids with another content if ``duplicates`` says so."""
+    if duplicates == "error":
+        read = await run(reading, memory._memory, messages)
+        named_ones = [one for one in read.messages if one["message_id"] is not None]
         await run(_refuse_other_content, memory._memory, user, named_ones)
-    return result
+    return await memory.add_messages(
+        user, messages, session_id=session_id, agent_id=agent_id, duplicates=duplicates
+    )
 
 
 def reading(memory: MemorySystem, messages: list[dict[str, Any]]) -> Incoming:
@@ -198,7 +196,7 @@ def _refuse_other_content(memory: MemorySystem, user: str, messages: list[dict[s
             raise ServiceError(
                 409,
                 "a message with this id is stored with another content",
-                "messages never change: give the new one its own id",
+                "give a new message its own id; without `duplicates` it is a newer version",
                 kind="conflict",
             )
 

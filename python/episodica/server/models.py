@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model,
 
 from ..inputs.checks import MAX_TOP_K
 from ..inputs.names import place_of
-from ..inputs.options import Format, Kind, Method
+from ..inputs.options import Duplicates, Format, Kind, Method
 from ..layers.values import Layer
 from ..records import Episode, Message, SemanticMemory
 from ..reports import AddResult, DeleteReport, Event, ImportReport
@@ -54,11 +54,16 @@ class AddMessages(_Request):
 
     messages: list[AnyObject] = Field(
         description="Messages of a chat: `role` and `content`, and optionally `name`, "
-        "`timestamp`, `session_id`, `agent_id`, `message_id`, `metadata`. A text is one message "
-        "of the user."
+        "`timestamp`, `session_id`, `agent_id`, `message_id`, `edited_at`, `metadata`. A text is "
+        "one message of the user."
     )
     session_id: str | None = None
     agent_id: str | None = Field(default=None, description="The agent of messages without one.")
+    duplicates: Duplicates = Field(
+        default="version",
+        description="What becomes of a known `message_id` with another text: a newer version of "
+        "the message, or an error for the whole request.",
+    )
     wait: Literal["stored", "episodes", "facts"] = "stored"
     timeout_seconds: float = Field(default=30.0, ge=0, le=300)
 

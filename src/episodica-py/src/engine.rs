@@ -149,7 +149,7 @@ impl PyEngine {
         serde_json::to_string(self.core.config()).map_err(|error| errors::internal(py, &error))
     }
 
-    #[pyo3(signature = (user_id, messages, session_id, secrets, progress))]
+    #[pyo3(signature = (user_id, messages, session_id, secrets, progress, refuses_edits=false))]
     fn add_messages<'py>(
         &self,
         py: Python<'py>,
@@ -158,11 +158,15 @@ impl PyEngine {
         session_id: Option<&str>,
         secrets: Option<&str>,
         progress: Option<Py<PyAny>>,
+        refuses_edits: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let secrets = secrets.map(|word| options::secret_policy(py, word)).transpose()?;
         let messages = messages
             .iter()
-            .map(|message| Ok(NewMessage { secrets, ..options::new_message(message)? }))
+            .map(|message| {
+                let message = options::new_message(message)?;
+                Ok(NewMessage { secrets, refuses_edit: refuses_edits, ..message })
+            })
             .collect::<PyResult<Vec<_>>>()?;
         let report = self.run(py, progress, |core, control| {
             core.add_messages(user_id, messages, session_id, control)
@@ -427,14 +431,14 @@ impl PyEngine {
         reports::import_report(py, report)
     }
 
-    /// Returns the JSON of messages, episodes and facts; the numbers of episodes and facts; and the
-    /// episodes whose facts have not been learned yet.
+    /// Returns the JSON of messages, episodes and facts; their numbers; and the episodes whose
+    /// facts have not been learned yet.
     #[expect(clippy::type_complexity, reason = "a tuple for Python, read in one place")]
     fn export_records(
         &self,
         py: Python<'_>,
         user_id: &str,
-    ) -> PyResult<([Vec<String>; 3], (usize, usize), Vec<String>)> {
+    ) -> PyResult<([Vec<String>; 3], (usize, usize, usize), Vec<String>)> {
         let all = self.run(py, None, |core, control| core.export_records(user_id, control))?;
         Ok(([all.messages, all.episodes, all.facts], all.counts, all.unlearned))
     }

@@ -215,5 +215,7 @@ pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
             .map_err(|error| errors::invalid(py, format!("metadata is not JSON: `{error}`")))?,
         message_id: optional(message, intern!(py, "message_id"))?,
         secrets: None,
+        refuses_edit: false,
+        edited_at: moment(message, intern!(py, "edited_at"))?,
     })
 }

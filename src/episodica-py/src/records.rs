@@ -52,6 +52,7 @@ pub(crate) fn message<'py>(
         session_id: session_id.as_deref(),
         agent_id: agent_id.as_deref(),
         metadata: metadata.as_ref().map(|raw| loads(py, raw.get())).transpose()?,
+        edited_at: edited_at.map(|at| datetime(py, &shown.zone, at)).transpose()?,
     } more { uri: shown.owner.uri("message", &message.message_id) })
 }
 

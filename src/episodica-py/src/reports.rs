@@ -27,6 +27,7 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
     build!(py, ADD_RESULT, report => AddReport {
         messages_added,
         duplicates,
+        edited,
         buffered,
         episodes: PyTuple::new(py, &episodes)?,
         pending_semantic,
@@ -108,7 +109,7 @@ fn candidate<'py>(py: Python<'py>, shown: &RecordFrame, found: ForgottenRecord) 
 
 pub(crate) fn import_report(py: Python<'_>, report: ImportReport) -> Made<'_> {
     build!(py, IMPORT_REPORT, report => ImportReport {
-        messages, episodes, semantic_memories, known,
+        messages, episodes, semantic_memories, known, edited,
     })
 }
 

@@ -176,6 +176,16 @@ async def test_a_note_is_forgotten_with_its_fact(store: Path) -> None:
     assert b"avocet" not in held
 
 
+async def test_an_edited_note_holds_with_its_newer_words(store: Path) -> None:
+    async with caller(store) as call:
+        await call("remember", content="I live in Lyon.", message_id="m1")
+        edited = await call("remember", content="I live in Nice.", message_id="m1")
+        assert (edited["messages_added"], edited["edited"]) == (0, 1)
+        facts = [one.content async for one in call.memory.semantic_memories("alice")]
+        assert any("Nice" in one for one in facts)
+        assert not any("Lyon" in one for one in facts)
+
+
 async def test_a_session_ends_when_the_client_says_so(store: Path) -> None:
     async with caller(store) as call:
         for session in ("a", "b"):
@@ -228,12 +238,9 @@ async def test_a_repeated_call_stores_nothing_twice(store: Path) -> None:
 
 async def test_times_of_events_are_kept(store: Path) -> None:
     async with caller(store) as call:
-        said = {
-            "role": "user",
-            "content": "I adopted a cat.",
-            "timestamp": "2021-05-04T10:00+02:00",
-        }
-        await call("remember", messages=[said])
+        day = "2021-05-04T10:00:00+02:00"
+        adopted = {"role": "user", "content": "I adopted a cat.", "timestamp": day}
+        await call("remember", messages=[adopted])
         for given in ("2024-05-04", 1714780800, 1714780800.5, 1714780800000):
             await call("remember", content=f"The cat is called Tom {given}.", timestamp=given)
         days = await call("search", query="Tom", since="2024-05-04", until="2024-05-04")

@@ -204,14 +204,21 @@ async def test_work_that_was_cut_off_is_done_when_it_is_sent_again(
     assert await stored(client) == ["I live in Oslo."]
 
 
-async def test_an_id_that_is_known_with_another_content_is_a_conflict(client: Client) -> None:
+async def test_an_id_that_is_known_with_another_content_is_an_edit_or_a_conflict(
+    client: Client,
+) -> None:
     path = f"{ALICE}/messages"
     said = {"role": "user", "content": "I live in Oslo.", "message_id": "m1"}
     for _ in range(2):
         await client.json("POST", path, 201, json={"messages": [said]})
     other = [{**SAID[0]}, {**said, "content": "I live in Bern."}]
-    await client.json("POST", path, 409, json={"messages": other})
+    refusing = {"messages": other, "duplicates": "error"}
+    await client.json("POST", path, 409, json=refusing)
     assert await stored(client) == ["I live in Oslo."], "nothing of the request is stored"
+    edited = await client.json("POST", path, 201, json={"messages": other})
+    assert (edited["messages_added"], edited["edited"]) == (1, 1)
+    assert "I live in Bern." in await stored(client)
+    assert "I live in Oslo." not in await stored(client)
 
 
 async def test_the_record_has_no_texts_and_is_the_owners(client: Client, store: Path) -> None:

@@ -1,5 +1,5 @@
-//! A deletion removes records from the indexes in place: afterwards every search answers as it
-//! would in a newly opened store.
+//! A deletion or an edit changes the indexes in place: afterwards every search answers as it would
+//! in a newly opened store.
 
 use std::collections::BTreeMap;
 
@@ -120,8 +120,8 @@ pub fn assert_nearly_same_answers(engine: &Engine, disk: &Disk, case: &str, tole
 }
 
 #[test]
-fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
-    let (mut compared, mut deleted) = (0, 0);
+fn after_any_changes_searches_answer_as_after_a_fresh_opening() {
+    let (mut compared, mut deleted, mut edited) = (0, 0, 0);
     for case in 0..rounds(12, 200) {
         let mut random = Random::new(case + 1);
         let disk = Disk::new(MemoryBackend::new());
@@ -130,11 +130,13 @@ fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
         for _ in 0..8 {
             let batch = (0..1 + random.below(8)).map(|_| {
                 number += 1;
-                // Sometimes an id comes back that was deleted.
+                // Sometimes an id comes back: of a deleted message, or with other words.
                 let id = if random.below(5) == 0 { random.below(number) } else { number };
-                any_message(&mut random, id)
+                let content = any_message(&mut random, id).content;
+                NewMessage { content, ..any_message(&mut Random::new(id + 1), id) }
             });
-            engine.add_messages("alice", batch.collect(), None, &NOW).unwrap();
+            let added = engine.add_messages("alice", batch.collect(), None, &NOW).unwrap();
+            edited += added.edited as u64;
             if random.below(3) == 0 {
                 engine.flush("alice", &NOW).unwrap();
             }
@@ -157,8 +159,10 @@ fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
         }
         assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0, "case {case}");
     }
-    assert!(deleted > 50 && compared > 1_000, "{deleted} deletions, {compared} comparisons");
-    report("in_place", &[("deletions", deleted), ("comparisons", compared), ("differences", 0)]);
+    assert!(deleted > 50 && edited > 20, "{deleted} deletions, {edited} edits");
+    assert!(compared > 1_000, "{compared} comparisons");
+    let counts = [("deletions", deleted), ("edits", edited), ("comparisons", compared)];
+    report("in_place", &[&counts[..], &[("differences", 0)]].concat());
 }
 
 /// With more messages than are scored in full, the candidates are also the same.

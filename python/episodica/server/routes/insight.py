@@ -68,14 +68,8 @@ async def learning(
     return views.answer({"events": views.events(reversed(latest)), "next_cursor": following})
 
 
-def _add_insight(resource: Resource) -> None:
+def _add_history(resource: Resource) -> None:
     single = resource.removesuffix("s")
-
-    async def trace(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
-        caller.needs("read")
-        of_resource(await memory.get(user, id_of(id)), resource)
-        steps = await memory.trace(user, id_of(id))
-        return views.answer({"steps": [one.to_dict() for one in steps]})
 
     async def history(user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory) -> Response:
         caller.needs("read")
@@ -92,6 +86,17 @@ def _add_insight(resource: Resource) -> None:
         response_model=History,
         responses=problems(404),
     )
+
+
+def _add_trace(resource: Resource) -> None:
+    single = resource.removesuffix("s")
+
+    async def trace(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
+        caller.needs("read")
+        of_resource(await memory.get(user, id_of(id)), resource)
+        steps = await memory.trace(user, id_of(id))
+        return views.answer({"steps": [one.to_dict() for one in steps]})
+
     router.add_api_route(
         f"/v1/users/{{user}}/{resource}/{{id}}/trace",
         trace,
@@ -103,5 +108,8 @@ def _add_insight(resource: Resource) -> None:
     )
 
 
-_add_insight("episodes")
-_add_insight("facts")
+_add_history("messages")
+_add_history("episodes")
+_add_history("facts")
+_add_trace("episodes")
+_add_trace("facts")

@@ -62,7 +62,9 @@ class _Adding:
         with self.service.tracer.span("upsert_memory", memory.tenant, user) as span:
             cursor = (await memory.events("latest", user_id=user)).cursor
             read = await run(reading, memory._memory, self.messages)
-            result = await add_once(memory, user, self.messages, body.session_id, body.agent_id)
+            result = await add_once(
+                memory, user, self.messages, body.session_id, body.agent_id, body.duplicates
+            )
             self.service.memories.touched(memory.tenant, user)
             span.set_attribute("gen_ai.memory.record.count", result.messages_added)
             episodes, done = await self._wait(list(result.episodes))
@@ -70,6 +72,7 @@ class _Adding:
         outcome = {
             "messages_added": result.messages_added,
             "duplicates": result.duplicates,
+            "edited": result.edited,
             "episodes": episodes,
         }
         answer = {
@@ -98,6 +101,7 @@ class _Adding:
         answer = {
             "messages_added": outcome["messages_added"],
             "duplicates": outcome["duplicates"],
+            "edited": outcome.get("edited", 0),
             "message_ids": ids,
             "buffered": counts.buffered,
             "episodes": episodes,

@@ -48,7 +48,8 @@ _WORDS = {
     404: "There is no such thing.",
     405: "Not with this method.",
     408: "The body did not arrive in time.",
-    409: "The Idempotency-Key was used with another body, or an id with another content.",
+    409: "The Idempotency-Key was used with another body, or an id with another content although "
+    "`duplicates` is `error`.",
     410: "What the repeated request stored was deleted since.",
     413: "The body is too large.",
     415: "The body is not JSON.",

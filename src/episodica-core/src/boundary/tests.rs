@@ -24,6 +24,7 @@ fn message(seq: u64, minute: i64, session: u32, role: &str, content: &str) -> Ar
         session_id: (session > 0).then(|| format!("s{session}").into()),
         agent_id: None,
         metadata: None,
+        edited_at: None,
     })
 }
 

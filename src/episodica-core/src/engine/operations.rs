@@ -1,5 +1,6 @@
 //! The public operations that change records.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,6 +9,7 @@ use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::listing::{ListingPage, RecordKind};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::user::{OpenUser, UserGuard};
+use crate::engine::writing::edit::check_known;
 use crate::engine::writing::erase::{delete_records, preview_deletion, unknown, update_text};
 use crate::engine::writing::form::{BufferCut, form_user, mark_session};
 use crate::engine::writing::ingest::{append_batch, check_messages, embed_messages, next_step};
@@ -22,12 +24,13 @@ impl Engine {
     /// rules, in the background with a model.
     ///
     /// All messages are checked before the first is written. Messages without a session belong to
-    /// `session_id`.
+    /// `session_id`. A known id with other words is a newer version of that message, unless the
+    /// message refuses it.
     ///
     /// # Errors
-    /// `InvalidInput` for an invalid message, or one with a secret that the configuration refuses
-    /// (nothing was added); `Io` (a long list is written in
-    /// steps; finished steps stay).
+    /// `InvalidInput` for an invalid or refused message, or one with a secret that the
+    /// configuration refuses (nothing was added); `Io` (a long list is written in steps; finished
+    /// steps stay).
     pub fn add_messages(
         &self,
         user_id: &str,
@@ -44,6 +47,7 @@ impl Engine {
             return Ok(report);
         }
         let mut user = self.user_or_new(user_id, control)?;
+        check_known(&user.view.read(), &HashMap::new(), &messages, session_id)?;
         let total = messages.len();
         let mut rest = messages.into_iter();
         let mut done = 0;
@@ -67,11 +71,12 @@ impl Engine {
                 user = self.user_or_new(user_id, control)?;
             };
             report.messages_added += added.added;
+            report.edited += added.edited;
             report.message_ids.extend(added.ids);
             report.episodes.extend(self.follow_up(&user, control)?);
             self.services.callouts.progress(control, "messages", done, total);
         }
-        report.duplicates = total - report.messages_added;
+        report.duplicates = total - report.messages_added - report.edited;
         {
             let view = user.view.read();
             report.buffered = view.backlog.buffer().len();

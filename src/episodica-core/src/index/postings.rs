@@ -140,8 +140,27 @@ impl Postings {
         );
         self.documents.resize(slot as usize, IndexedDocument::default());
         self.distinct.pad(slot as usize);
-        let mut length = 0_u32;
-        let mut distinct = Vec::new();
+        let (length, distinct) = self.put_terms(slot, terms);
+        self.documents.push(IndexedDocument { alive: 1, length });
+        self.distinct.push(distinct);
+        self.alive += 1;
+        self.total_length += u64::from(length);
+    }
+
+    /// Replaces the terms of a record.
+    pub(crate) fn replace_terms(&mut self, slot: u32, terms: &TextTerms) {
+        self.remove(slot);
+        let (length, distinct) = self.put_terms(slot, terms);
+        self.documents[slot as usize] = IndexedDocument { alive: 1, length };
+        self.distinct.replace(slot, &distinct);
+        self.alive += 1;
+        self.total_length += u64::from(length);
+    }
+
+    /// Adds the postings of a record that has none. Returns the record's length and the numbers of
+    /// its distinct terms.
+    fn put_terms(&mut self, slot: u32, terms: &TextTerms) -> (u32, Vec<u32>) {
+        let (mut length, mut distinct) = (0_u32, Vec::new());
         for term in terms.iter() {
             length += u32::from(term.counts);
             let (number, new) = self.dictionary.intern(term.text);
@@ -154,20 +173,24 @@ impl Postings {
             let list = &mut self.lists[number as usize];
             let before = list.heap_bytes();
             let postings = list.own(&self.column);
-            match postings.last_mut() {
-                Some(last) if last.slot == slot => last.frequency += 1,
-                _ => {
-                    postings.push(Posting { slot, frequency: 1 });
+            let place = match postings.last() {
+                Some(last) if last.slot > slot => {
+                    postings.binary_search_by_key(&slot, |posting| posting.slot)
+                }
+                Some(last) if last.slot == slot => Ok(postings.len() - 1),
+                _ => Err(postings.len()),
+            };
+            match place {
+                Ok(known) => postings[known].frequency += 1,
+                Err(place) => {
+                    postings.insert(place, Posting { slot, frequency: 1 });
                     self.list_bytes += list.heap_bytes() - before;
                     list.alive += 1;
                     distinct.push(number);
                 }
             }
         }
-        self.documents.push(IndexedDocument { alive: 1, length });
-        self.distinct.push(distinct);
-        self.alive += 1;
-        self.total_length += u64::from(length);
+        (length, distinct)
     }
 
     /// Removes a record with its postings. Does nothing for unknown and removed slots.
@@ -382,5 +405,12 @@ mod tests {
         assert_eq!(index.postings("green"), [Posting { slot: 1, frequency: 1 }]);
         index.add(2, "green apples");
         assert_eq!((index.document_frequency("appl"), index.slots()), (1, 3));
+        // The same record, had it been added with these words.
+        index.replace_terms(1, &TextTerms::of("apples with apples"));
+        let appl = [Posting { slot: 1, frequency: 2 }, Posting { slot: 2, frequency: 1 }];
+        assert_eq!((index.postings("appl"), index.document_frequency("tea")), (&appl[..], 0));
+        assert_eq!((index.distinct(1), index.distinct(2), index.len()), (1, 2, 2));
+        index.remove(1);
+        assert_eq!(index.postings("appl"), [Posting { slot: 2, frequency: 1 }]);
     }
 }

@@ -20,6 +20,17 @@ impl<T: Pod> ListColumn<T> {
         self.ends.push(self.values.len() as u32);
     }
 
+    /// Replaces a list. The cost depends on the number of later values.
+    pub(crate) fn replace(&mut self, number: u32, list: &[T]) {
+        let Some(end) = self.ends.get(number as usize).copied() else { return };
+        let start = end as usize - self.get(number).len();
+        self.values.splice(start..end as usize, list.iter().copied());
+        let new_end = (start + list.len()) as u32;
+        for later in &mut self.ends[number as usize..] {
+            *later = *later - end + new_end;
+        }
+    }
+
     /// Appends empty lists until there are `len`.
     pub(crate) fn pad(&mut self, len: usize) {
         self.ends.resize(len.max(self.ends.len()), self.values.len() as u32);

@@ -29,13 +29,18 @@ pub struct NewMessage {
     pub agent_id: Option<String>,
     /// Any JSON value, kept as it came.
     pub metadata: Option<Box<RawValue>>,
-    /// The caller's own id; a second message with the same id is not stored.
+    /// The caller's own id. Other words under a known id are a newer version of that message.
     pub message_id: Option<String>,
     /// What becomes of secrets in it; `None` = as the configuration says.
     pub secrets: Option<SecretPolicy>,
+    /// When these words replaced earlier ones, if the caller knows; the time when it was said for
+    /// words that are known to be the first.
+    pub edited_at: Option<Moment>,
+    /// True if other words under a known id are an error.
+    pub refuses_edit: bool,
 }
 
-/// A message in the log. Immutable once written.
+/// A message in the log, in one of its versions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Message {
     /// Unique among the owner's messages.
@@ -60,6 +65,9 @@ pub struct Message {
     /// Any JSON value, kept as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Box<RawValue>>,
+    /// When these words replaced earlier ones; `None` for the first version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_at: Option<Moment>,
 }
 
 impl Message {
@@ -76,6 +84,7 @@ impl Message {
             session_id: None,
             agent_id: None,
             metadata: None,
+            edited_at: None,
         }
     }
 

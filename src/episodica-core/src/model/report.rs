@@ -9,8 +9,10 @@ use serde::Serialize;
 pub struct AddReport {
     /// Messages appended to the log.
     pub messages_added: usize,
-    /// Messages left out because their id was known.
+    /// Messages left out because their id and their words were known.
     pub duplicates: usize,
+    /// Messages whose ids were known with other words: newer versions of known messages.
+    pub edited: usize,
     /// Messages in the buffer, before the next boundary.
     pub buffered: usize,
     /// Ids of the episodes that this call completed.
@@ -57,8 +59,10 @@ pub struct ImportReport {
     pub episodes: usize,
     /// Facts added.
     pub semantic_memories: usize,
-    /// Records left out because the user already has them.
+    /// Records left out because the user already has them, or newer versions of their messages.
     pub known: usize,
+    /// Newer versions of known messages.
+    pub edited: usize,
 }
 
 /// The result of `backup`.

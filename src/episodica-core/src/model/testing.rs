@@ -23,6 +23,7 @@ pub(crate) fn said(
         session_id: None,
         agent_id: None,
         metadata: None,
+        edited_at: None,
     })
 }
 

@@ -1,6 +1,5 @@
 //! Reads the logs of a user into records.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::codec::{
@@ -9,14 +8,19 @@ use super::codec::{
 use super::layout::LogKind;
 use super::log::LogSum;
 use super::log_store::UserLogs;
-use super::record_folding::{FoldEntry, FoldedRecords, LoadedUser, TextInterner, attach_messages};
+use super::record_folding::{
+    FoldEntry, FoldedMessages, FoldedRecords, LoadedUser, attach_messages,
+};
 use super::scan::RawLine;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
-use crate::model::{Episode, Message, SemanticMemory, StoreProblem};
+use crate::model::{Episode, SemanticMemory, StoreProblem};
 
 /// Logs of at least this many bytes are read in parallel.
 const READ_IN_PARALLEL: u64 = 1 << 20;
+
+/// Why a line can't simply be added to the known records: it changes one.
+const AN_EDIT: &str = "an edit";
 
 /// Reads logs one after the other; states and removals have the same form in all three.
 struct LogReading<'a> {
@@ -40,9 +44,13 @@ impl<'a> LogReading<'a> {
             if is_state(line.bytes) {
                 let state: StateRecord = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a state: {error}"))?;
-                // Skips headers, notes of repeated facts, and lines of later versions.
-                if !state.is_only_told() {
-                    states.push(state);
+                match state {
+                    StateRecord::Edited { message_ids, .. } => {
+                        apply(FoldEntry::Edited(&message_ids))?;
+                    }
+                    // Skips headers, notes of repeated facts, and lines of later versions.
+                    told if told.is_only_told() => {}
+                    state => states.push(state),
                 }
             } else if is_deleted(line.bytes) {
                 let gone: DeletedLine = serde_json::from_slice(line.bytes)
@@ -64,21 +72,16 @@ impl<'a> LogReading<'a> {
 fn read_conversation<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,
-) -> Result<(LogReading<'a>, Vec<Arc<Message>>, FoldedRecords<Episode>)> {
-    let mut reading = LogReading::new(logs);
-    let (mut messages, mut ids, mut interner) =
-        (Vec::new(), HashSet::new(), TextInterner::default());
+) -> Result<(LogReading<'a>, FoldedMessages, FoldedRecords<Episode>)> {
+    let (mut reading, mut messages) = (LogReading::new(logs), FoldedMessages::default());
     reading.log(LogKind::Messages, &mut |entry| {
-        let FoldEntry::Record(line) = entry else { return Ok(()) };
-        let mut message = read_message(line)?;
-        interner.message(&mut message);
-        // A call repeated after a crash may have written a message twice.
-        if ids.insert(message.message_id.clone()) {
-            messages.push(Arc::new(message));
+        match entry {
+            FoldEntry::Record(line) => messages.put(read_message(line)?),
+            FoldEntry::Edited(ids) => messages.settle(ids),
+            FoldEntry::Deleted(_) => {}
         }
         Ok(())
     })?;
-    messages.sort_by_key(|message: &Arc<Message>| message.seq);
     let mut episodes = FoldedRecords::default();
     reading.log(LogKind::Episodes, &mut |entry| {
         let id = |episode: &Episode| episode.episode_id.clone();
@@ -114,6 +117,7 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     let ((mut reading, messages, episodes), (facts_reading, facts)) = (conversation?, facts?);
     reading.states.extend(facts_reading.states);
     reading.problems.extend(facts_reading.problems);
+    let (messages, message_history, edits) = messages.finish();
     let (mut episodes, mut episode_history) = episodes.finish();
     let (semantic, semantic_history) = facts.finish();
     let inside = episodes.iter_mut().chain(episode_history.values_mut().flatten());
@@ -130,6 +134,8 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     Ok(LoadedUser {
         next_seq: messages.last().map_or(0, |message| message.seq + 1),
         messages,
+        message_history,
+        edits,
         episodes,
         episode_history,
         semantic,
@@ -194,14 +200,19 @@ impl<'a> LaterRecords<'a> {
         if is_state(line) {
             let state: StateRecord =
                 serde_json::from_slice(line).map_err(|error| format!("not a state: {error}"))?;
-            if !state.is_only_told() {
-                self.loaded.states.push(state);
+            match state {
+                StateRecord::Edited { .. } => return Err(AN_EDIT.into()),
+                told if told.is_only_told() => {}
+                state => self.loaded.states.push(state),
             }
             return Ok(());
         }
         match kind {
             LogKind::Messages => {
                 let message = read_message(line)?;
+                if message.edited_at.is_some() {
+                    return Err(AN_EDIT.into());
+                }
                 self.loaded.next_seq = self.loaded.next_seq.max(message.seq + 1);
                 self.loaded.messages.push(Arc::new(message));
             }

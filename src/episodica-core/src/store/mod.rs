@@ -73,7 +73,7 @@ pub use log::{LineRewrite, LogPosition, LogRecovery, LogSum, OpenMode, RecordLog
 pub use log_cursor::{LinesAfter, LogLook, LogPlace, UserPlaces};
 pub use log_store::{Hold, LogEnds, LogMedium, LogStore, TurnHolder, UserLogs};
 pub use real::RealBackend;
-pub use record_folding::{History, LoadedUser, OpenedLogs};
+pub use record_folding::{AwaitedEdits, History, LoadedUser, OpenedLogs};
 pub use request_log::{KnownRequest, RequestNote, RequestStep};
 pub use scan::RawLine;
 pub use segment::{

@@ -1,6 +1,6 @@
 //! Folds the lines of a user's logs: revisions, removals, messages in order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::codec::StateRecord;
@@ -8,6 +8,9 @@ use crate::model::{Episode, Message, SemanticMemory, StoreProblem};
 
 /// Earlier revisions of records, oldest first, by id.
 pub type History<T> = HashMap<String, Vec<Arc<T>>>;
+
+/// Versions of messages that are in the log and do not hold yet, oldest first, by id.
+pub type AwaitedEdits = BTreeMap<String, Vec<Arc<Message>>>;
 
 /// The result of opening a user from a known prefix of the logs.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub enum OpenedLogs {
 pub struct LoadedUser {
     /// In the order of their `seq`, each id once.
     pub messages: Vec<Arc<Message>>,
+    /// Earlier versions of messages, oldest first, by id.
+    pub message_history: History<Message>,
+    /// Versions that do not hold yet.
+    pub edits: AwaitedEdits,
     /// The `seq` of the next message.
     pub next_seq: u64,
     /// The current revision of every episode, in the order of first appearance; the messages are
@@ -97,6 +104,7 @@ impl<T> FoldedRecords<T> {
     ) -> Result<(), String> {
         match entry {
             FoldEntry::Deleted(id) => self.take_out(id),
+            FoldEntry::Edited(_) => {}
             FoldEntry::Record(line) => {
                 let record = read(line)?;
                 self.put(&id(&record), record);
@@ -110,10 +118,54 @@ impl<T> FoldedRecords<T> {
     }
 }
 
-/// A line of a log that is not a state.
+/// A line of a log that changes records.
 pub(super) enum FoldEntry<'a> {
     Record(&'a [u8]),
     Deleted(&'a str),
+    /// The newer versions of these messages hold.
+    Edited(&'a [String]),
+}
+
+/// Messages by id, with their versions folded.
+#[derive(Default)]
+pub(super) struct FoldedMessages {
+    messages: Vec<Arc<Message>>,
+    places: HashMap<String, usize>,
+    history: History<Message>,
+    edits: AwaitedEdits,
+    interner: TextInterner,
+}
+
+impl FoldedMessages {
+    pub fn put(&mut self, mut message: Message) {
+        self.interner.message(&mut message);
+        let id = &message.message_id;
+        if !self.places.contains_key(id) {
+            self.places.insert(id.clone(), self.messages.len());
+            self.messages.push(Arc::new(message));
+        } else if message.edited_at.is_some() {
+            self.edits.entry(id.clone()).or_default().push(Arc::new(message));
+        }
+        // Anything else is a repetition: a call repeated after a crash may have written twice.
+    }
+
+    /// Makes the newest versions of these messages hold.
+    pub fn settle(&mut self, ids: &[String]) {
+        for id in ids {
+            let Some(place) = self.places.get(id) else { continue };
+            for version in self.edits.remove(id).unwrap_or_default() {
+                let earlier = std::mem::replace(&mut self.messages[*place], version);
+                self.history.entry(id.clone()).or_default().push(earlier);
+            }
+        }
+    }
+
+    /// The messages in the order of their `seq`, their earlier versions, and those that do not
+    /// hold yet.
+    pub fn finish(mut self) -> (Vec<Arc<Message>>, History<Message>, AwaitedEdits) {
+        self.messages.sort_by_key(|message| message.seq);
+        (self.messages, self.history, self.edits)
+    }
 }
 
 /// Shares one allocation between equal strings: roles, names and sessions repeat with every

@@ -15,6 +15,7 @@ use crate::engine::writing::commit::WORTH_A_REQUEST;
 use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::compose::{ComposedEpisode, OUTAGE, compose_texts};
 use crate::engine::writing::draft::decide_anew;
+use crate::engine::writing::edit::follow_edits;
 use crate::engine::writing::extract::{learn_by_model, learn_from_written, shows_known};
 use crate::engine::writing::form::{
     BufferCut, MOST_DRAFTS, form_episodes, form_some, form_user, settle_sessions,
@@ -77,6 +78,10 @@ fn work_on_once(
     is_crowded: &dyn Fn() -> bool,
 ) -> Result<WorkOutcome> {
     let _turn_among_processes = take_turn(services, user, control)?;
+    {
+        let _turn = user.turns.take(control)?;
+        follow_edits(services, user, control)?;
+    }
     // A model finds boundaries without vectors, so a remote embedder gets the messages later,
     // together with their episodes.
     let embeds_first = services.llm.is_none() || services.embedder.is_local();
@@ -263,6 +268,10 @@ pub(crate) fn resume_work(
     user: &OpenUser,
     control: &dyn CallControl,
 ) -> Result<()> {
+    {
+        let _turn = user.turns.take(control)?;
+        follow_edits(services, user, control)?;
+    }
     let (closing, has_unlearned) = {
         let view = user.view.read();
         (view.backlog.closing_sessions().clone(), !view.backlog.unlearned().is_empty())

@@ -5,7 +5,7 @@ use crate::clock::Moment;
 /// The kinds of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// A message was stored.
+    /// A message was stored, or a newer version of one.
     Message,
     /// A session was closed, and its episodes and facts are stored.
     Session,
@@ -83,7 +83,7 @@ pub struct ChangeEvent {
     pub change: ChangeKind,
     /// The record or session; empty if everything of the user was deleted.
     pub id: String,
-    /// The text of a fact, the title of an episode; empty otherwise.
+    /// The text of a fact, the title of an episode, the newer words of a message; empty otherwise.
     pub statement: String,
     /// The earlier text that the record replaced or repeated.
     pub previous: Option<String>,

@@ -6,7 +6,7 @@ use crate::clock::Moment;
 use crate::engine::feed::event::{ChangeEvent, ChangeKind};
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::model::SemanticMemory;
+use crate::model::{Message, SemanticMemory};
 use crate::store::{
     LinesAfter, LogEntry, LogKind, LogPlace, SessionState, StateRecord, Store, UserPlaces,
 };
@@ -32,6 +32,9 @@ pub(super) struct UnreadLines<'a> {
     before: Option<Moment>,
     /// Episodes that were archived before the current line.
     archived: HashSet<String>,
+    /// The words of messages that these lines edit, as they were before the current line; empty
+    /// before the first version.
+    words: HashMap<String, String>,
     has_more: bool,
 }
 
@@ -51,6 +54,7 @@ impl<'a> UnreadLines<'a> {
             steps: Vec::new(),
             before: None,
             archived: HashSet::new(),
+            words: HashMap::new(),
             has_more: false,
         }
     }
@@ -78,6 +82,7 @@ impl<'a> UnreadLines<'a> {
                     let read = |(place, line)| (place, LogEntry::read(self.owner, kind, line));
                     let entries: Vec<_> = lines.lines().map(read).collect();
                     self.note_archived(&entries)?;
+                    self.note_words(&entries)?;
                     for (place, entry) in entries {
                         self.take(kind, place, entry);
                     }
@@ -116,16 +121,53 @@ impl<'a> UnreadLines<'a> {
         })
     }
 
+    /// Notes the words, before these lines, of the messages that they edit.
+    fn note_words(&mut self, entries: &[(LogPlace, LogEntry)]) -> Result<()> {
+        let edited = entries.iter().filter_map(|(_, entry)| match entry {
+            LogEntry::Message(message) if message.edited_at.is_some() => Some(&*message.message_id),
+            _ => None,
+        });
+        let wanted: HashSet<&str> = edited.collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let (kind, words) = (LogKind::Messages, &mut self.words);
+        words.extend(wanted.iter().map(|id| ((*id).to_owned(), String::new())));
+        let place = self.places.logs[kind as usize];
+        self.store.lines_before(self.owner, kind, place, &mut |line| {
+            if LogEntry::may_be(kind, line, &wanted)
+                && let LogEntry::Message(message) = LogEntry::read(self.owner, kind, line)
+                && let Some(known) = words.get_mut(&message.message_id)
+            {
+                *known = message.content;
+            }
+        })
+    }
+
+    /// The event of a version of a message.
+    fn told(&mut self, message: Message) -> ChangeEvent {
+        let (id, change) = (message.message_id.clone(), ChangeKind::Message);
+        let earlier = self.words.get_mut(&id);
+        let earlier = earlier.map(|known| std::mem::replace(known, message.content.clone()));
+        match message.edited_at {
+            None => ChangeEvent::of(change, id, message.timestamp),
+            Some(at) => ChangeEvent {
+                statement: message.content,
+                previous: earlier.filter(|words| !words.is_empty()),
+                evidence: vec![id.clone()],
+                reason: "edited".to_owned(),
+                ..ChangeEvent::of(change, id, at)
+            },
+        }
+    }
+
     /// Reports a line that is an event of its own.
     fn take(&mut self, kind: LogKind, place: LogPlace, entry: LogEntry) {
         self.places.logs[kind as usize] = place;
         match entry {
             LogEntry::Message(message) => {
-                self.push(ChangeEvent::of(
-                    ChangeKind::Message,
-                    message.message_id,
-                    message.timestamp,
-                ));
+                let event = self.told(message);
+                self.push(event);
             }
             LogEntry::Episode(episode) => {
                 let again = if episode.revision > 0 { "written again" } else { "" };

@@ -2,11 +2,12 @@
 //! list; a deletion takes the deleted records off it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{REFUSED, TextProvenance};
-use crate::store::StateRecord;
+use crate::model::{Message, REFUSED, TextProvenance};
+use crate::store::{AwaitedEdits, StateRecord};
 
 /// Pending work of a user; see the module documentation. Derived from the logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +34,9 @@ pub(crate) struct UserBacklog {
     /// which has the notes of learning, may be read further than the episode log.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     learned_ahead: BTreeMap<String, u32>,
+    /// Newer versions of messages that do not hold yet. While there are any, no snapshot is taken.
+    #[serde(skip)]
+    edits: AwaitedEdits,
 }
 
 impl UserBacklog {
@@ -55,9 +59,36 @@ impl UserBacklog {
         self.unembedded.retain(|slot| !has_vector(*slot));
     }
 
-    pub fn message_deleted(&mut self, slot: u32) {
+    pub fn message_deleted(&mut self, slot: u32, id: &str) {
         self.buffer.remove(&slot);
         self.unembedded.remove(&slot);
+        self.edits.remove(id);
+    }
+
+    /// A newer version of a message is in the log.
+    pub fn await_edit(&mut self, version: Arc<Message>) {
+        self.edits.entry(version.message_id.clone()).or_default().push(version);
+    }
+
+    /// Adds versions as they were read from a log.
+    pub fn await_edits(&mut self, edits: AwaitedEdits) {
+        self.edits.extend(edits);
+    }
+
+    /// The oldest versions of a message that do not hold yet became the message's words.
+    pub fn message_edited(&mut self, slot: u32, id: &str, versions: usize) {
+        if let Some(waiting) = self.edits.get_mut(id) {
+            waiting.drain(..versions.min(waiting.len()));
+            if waiting.is_empty() {
+                self.edits.remove(id);
+            }
+        }
+        self.unembedded.insert(slot);
+    }
+
+    /// Newer versions of messages that do not hold yet, oldest first, by id.
+    pub fn edits(&self) -> &AwaitedEdits {
+        &self.edits
     }
 
     /// An episode was written; its provenance names the author.
@@ -125,7 +156,14 @@ impl UserBacklog {
     /// records; not that of messages, whose slots differ between the views.
     pub fn take_over(&mut self, earlier: &Self) {
         let Self {
-            unlearned, unwritten, refused, relearn, closing_sessions, learned_ahead, ..
+            unlearned,
+            unwritten,
+            refused,
+            relearn,
+            closing_sessions,
+            learned_ahead,
+            edits,
+            ..
         } = earlier.clone();
         *self = Self {
             buffer: std::mem::take(&mut self.buffer),
@@ -136,6 +174,7 @@ impl UserBacklog {
             relearn,
             closing_sessions,
             learned_ahead,
+            edits,
         };
     }
 
@@ -176,8 +215,11 @@ impl UserBacklog {
 
     pub fn is_empty(&self) -> bool {
         // Refused episodes wait for a request, and `learned_ahead` is not work.
-        let Self { buffer, unembedded, unlearned, unwritten, relearn, closing_sessions, .. } = self;
-        [buffer, unembedded].iter().all(|slots| slots.is_empty())
+        let Self {
+            buffer, unembedded, unlearned, unwritten, relearn, closing_sessions, edits, ..
+        } = self;
+        edits.is_empty()
+            && [buffer, unembedded].iter().all(|slots| slots.is_empty())
             && unlearned.is_empty()
             && [unwritten, relearn, closing_sessions].iter().all(|ids| ids.is_empty())
     }

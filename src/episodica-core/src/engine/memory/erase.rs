@@ -38,7 +38,7 @@ impl UserView {
         for id in &erasure.messages {
             erased.insert(id.as_str());
             if let Some(slot) = self.messages.remove(id)? {
-                self.backlog.message_deleted(slot);
+                self.backlog.message_deleted(slot, id);
             }
         }
         for episode in &erasure.replace_episodes {
@@ -171,6 +171,7 @@ impl UserMemory {
             let view = self.view.read();
             let loaded = LoadedUser {
                 messages: view.messages.records().cloned().collect(),
+                message_history: view.messages.history().clone(),
                 episodes: view.episodes.iter().map(|(_, episode)| Arc::clone(episode)).collect(),
                 episode_history: view.episodes.history(),
                 semantic: view.facts.iter().map(|(_, fact)| Arc::clone(fact)).collect(),

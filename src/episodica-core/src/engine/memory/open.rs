@@ -143,6 +143,8 @@ impl UserView {
         let mut view = Self::default();
         view.add_loaded_messages(&loaded, to, control)?;
         view.add_derived(&loaded, to, control)?;
+        view.messages.set_history(loaded.message_history);
+        view.backlog.await_edits(loaded.edits);
         view.episodes.set_history(loaded.episode_history);
         view.facts.set_history(loaded.semantic_history);
         Ok(view)
@@ -228,6 +230,8 @@ impl UserView {
                     self.backlog.learned_ahead(episode_id, *revision);
                 }
             }
+            // Folded into the messages when they are read.
+            StateRecord::Edited { .. } => {}
             StateRecord::Ignored { .. } | StateRecord::Unknown => {}
         }
     }

@@ -94,8 +94,10 @@ struct MessageHead {
     seq: u64,
     micros: i64,
     offset_seconds: i32,
-    /// Ends of id, role, content, name, session, agent, metadata.
-    ends: [u32; 7],
+    /// Ends of id, role, content, name, session, agent, metadata, time of the edit.
+    ends: [u32; 8],
+    /// Fills the last eight bytes.
+    unused: u32,
 }
 
 /// The end of a missing text.
@@ -109,9 +111,11 @@ fn write_message(message: &Message) -> Option<Vec<u8>> {
         (Some(&*message.message_id), Some(&*message.role), Some(&*message.content));
     let name = message.name.as_deref();
     let (session, agent) = (message.session_id.as_deref(), message.agent_id.as_deref());
-    let texts = [id, role, content, name, session, agent, metadata];
+    let edited = message.edited_at.map(|at| at.to_string());
+    let texts = [id, role, content, name, session, agent, metadata, edited.as_deref()];
     let (micros, offset_seconds) = (message.timestamp.micros(), message.timestamp.offset_seconds());
-    let mut head = MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 7] };
+    let (seq, ends) = (message.seq, [NO_TEXT; 8]);
+    let mut head = MessageHead { seq, micros, offset_seconds, ends, unused: 0 };
     let mut end = 0_usize;
     for (text, place) in texts.iter().zip(&mut head.ends) {
         if let Some(text) = text {
@@ -137,7 +141,7 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
         start = end as usize;
         Some(Some(text))
     };
-    let [id, role, content, name, session, agent, metadata] = head.ends;
+    let [id, role, content, name, session, agent, metadata, edited] = head.ends;
     Some(Message {
         seq: head.seq,
         timestamp: Moment::new(head.micros, head.offset_seconds).ok()?,
@@ -149,6 +153,10 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
         agent_id: next(agent)?.map(Into::into),
         metadata: match next(metadata)? {
             Some(text) => Some(RawValue::from_string(text.to_owned()).ok()?),
+            None => None,
+        },
+        edited_at: match next(edited)? {
+            Some(text) => Some(Moment::parse(text).ok()?),
             None => None,
         },
     })
@@ -211,6 +219,7 @@ mod tests {
                 session_id: session.map(Into::into),
                 agent_id: agent.map(Into::into),
                 metadata: metadata.map(raw),
+                edited_at: session.map(|_| Moment::parse("2025-01-01T00:00:00.5-08:00").unwrap()),
             };
             assert_eq!(
                 format!("{:?}", read_message(&write_message(&message).unwrap()).unwrap()),

@@ -315,6 +315,7 @@ impl UserMemory {
         };
         view.messages.len() >= to.config.snapshot_threshold
             && !view.erased
+            && view.backlog.edits().is_empty()
             && VectorField::ALL.into_iter().all(is_whole)
             && self.problems.is_empty()
     }

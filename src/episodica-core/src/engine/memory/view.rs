@@ -85,8 +85,8 @@ pub(crate) struct UserView {
     pub formed: u32,
     /// Records that searches leave out.
     pub(super) hidden: HiddenSlots,
-    /// True once records were deleted. The indexes keep the deleted words until the user is opened
-    /// again, so they must not enter a snapshot.
+    /// True once records were deleted or edited. The indexes keep the earlier words until the user
+    /// is opened again, so they must not enter a snapshot.
     pub(super) erased: bool,
     /// The messages with superseded content, computed at the first request; reset by each change of
     /// a fact.
@@ -105,6 +105,24 @@ impl UserView {
                 self.backlog.message_arrived(slot);
             }
         }
+    }
+
+    /// Makes newer versions of messages hold: the last of each becomes its words, the others become
+    /// history.
+    pub fn edit_messages(
+        &mut self,
+        versions: &[Arc<Message>],
+        readings: &[MessageReading],
+    ) -> Result<()> {
+        self.erased = true;
+        // What a segment knows of the slots is about other words.
+        self.identity = Arc::default();
+        for (version, reading) in versions.iter().zip(readings) {
+            if let Some(slot) = self.messages.replace(version, reading)? {
+                self.backlog.message_edited(slot, &version.message_id, 1);
+            }
+        }
+        Ok(())
     }
 
     /// Adds the vectors of messages, except those that have one or were deleted. `false` if the
@@ -273,8 +291,10 @@ impl UserView {
 
     /// Earlier revisions of a record, oldest first.
     pub fn earlier(&self, id: &str) -> Vec<AnyRecord> {
+        let messages = self.messages.earlier(id).iter().cloned().map(AnyRecord::Message);
         let episodes = self.episodes.earlier(id).into_iter().map(AnyRecord::Episode);
-        episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
+        let facts = self.facts.earlier(id).into_iter().map(AnyRecord::Semantic);
+        messages.chain(episodes).chain(facts).collect()
     }
 
     /// The fact with this text. Ignores case, width, white space and outer punctuation.

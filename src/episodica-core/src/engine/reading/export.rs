@@ -7,19 +7,19 @@ use serde::Serialize;
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::error::{Error, Result};
-use crate::model::{Episode, SemanticMemory};
+use crate::model::{Episode, Message, SemanticMemory};
 
 /// Records of one user at one moment, in the form that `import_records` reads.
 #[derive(Debug, Clone, Default)]
 pub struct ExportedRecords {
-    /// Messages in the order of arrival.
+    /// Every version of every message, oldest first, the messages in the order of arrival.
     pub messages: Vec<String>,
     /// Every version of every episode, oldest first; `message_ids` names its messages.
     pub episodes: Vec<String>,
     /// Every version of every fact, oldest first.
     pub facts: Vec<String>,
-    /// Number of episodes and of facts.
-    pub counts: (usize, usize),
+    /// Number of messages, of episodes and of facts.
+    pub counts: (usize, usize, usize),
     /// Ids of episodes whose facts are still to be learned.
     pub unlearned: Vec<String>,
 }
@@ -39,7 +39,14 @@ impl Engine {
         };
         let (messages, episodes, facts, unlearned) = {
             let view = user.view.read();
-            let messages: Vec<_> = view.messages.records().cloned().collect();
+            let mut messages: Vec<Arc<Message>> = Vec::new();
+            for message in view.messages.records() {
+                messages.extend(view.messages.earlier(&message.message_id).iter().cloned());
+                messages.push(Arc::clone(message));
+                let awaited = view.backlog.edits().get(&message.message_id);
+                messages.extend(awaited.into_iter().flatten().cloned());
+            }
+            let messages = (view.messages.len(), messages);
             let mut episodes: Vec<Arc<Episode>> = Vec::new();
             for (_, episode) in view.episodes.iter() {
                 episodes.extend(view.episodes.earlier(&episode.episode_id));
@@ -55,8 +62,8 @@ impl Engine {
         };
         control.check()?;
         Ok(ExportedRecords {
-            messages: messages.iter().map(json).collect::<Result<_>>()?,
-            counts: (episodes.0, facts.0),
+            counts: (messages.0, episodes.0, facts.0),
+            messages: messages.1.iter().map(json).collect::<Result<_>>()?,
             episodes: episodes.1.iter().map(json).collect::<Result<_>>()?,
             facts: facts.1.iter().map(json).collect::<Result<_>>()?,
             unlearned,

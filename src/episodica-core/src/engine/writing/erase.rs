@@ -251,7 +251,7 @@ pub(crate) fn still_learned(
 }
 
 /// [`still_learned`] after a deletion; the model is asked again about the episodes in `relearn`.
-fn learned_after(
+pub(crate) fn learned_after(
     services: &EngineServices,
     user: &OpenUser,
     replaced: &[Arc<Episode>],

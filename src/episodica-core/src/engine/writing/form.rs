@@ -15,6 +15,7 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit::write_down;
 use crate::engine::writing::draft::{EpisodeDraft, bytes_of, decide_anew};
+use crate::engine::writing::edit::follow_edits;
 use crate::engine::writing::ingest::embed_messages;
 use crate::engine::writing::learn::learn_by_rules;
 use crate::error::Result;
@@ -106,12 +107,15 @@ pub(crate) fn form_user(
     let slots = {
         let view = user.view.read();
         let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
-        let is_settled = backlog.unembedded().is_empty() && backlog.unlearned().is_empty();
+        let is_settled = backlog.unembedded().is_empty()
+            && backlog.unlearned().is_empty()
+            && backlog.edits().is_empty();
         if cut == BufferCut::Finished && is_settled && view.formed == slots {
             return Ok(Vec::new());
         }
         slots
     };
+    follow_edits(services, user, control)?;
     embed_messages(services, user, control)?;
     let episodes = form_episodes(services, user, cut, control)?;
     if let (BufferCut::Session(session), false) = (cut, episodes.is_empty()) {

@@ -21,6 +21,8 @@ pub(crate) struct StoredBatch {
     pub ids: Vec<String>,
     /// Number of new messages.
     pub added: usize,
+    /// Number of newer versions of known messages.
+    pub edited: usize,
 }
 
 /// One caller's messages for the log.

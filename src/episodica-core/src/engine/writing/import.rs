@@ -1,13 +1,15 @@
 //! Imports records from an export of this or another store, with their ids and versions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::clock::Moment;
 use crate::control::{CallControl, Uninterrupted};
-use crate::engine::memory::view::episode_terms;
+use crate::engine::memory::view::{UserView, episode_terms};
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::edit::{follow_edits, latest_version, version_of};
 use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, ImportReport, Message, SemanticMemory};
@@ -19,7 +21,7 @@ const VIEW_BATCH: usize = 256;
 /// Records of one user as an export writes them.
 #[derive(Debug, Clone, Default)]
 pub struct ImportedRecords {
-    /// Each message as JSON, with its line in the file.
+    /// Each version of each message as JSON, oldest first, with its line in the file.
     pub messages: Vec<(u64, String)>,
     /// Each version of each episode in the same form, oldest first.
     pub episodes: Vec<(u64, String)>,
@@ -111,17 +113,30 @@ pub(crate) fn import_all(
     let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
     let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
     let learned = new.learned(unlearned, services.clock.now());
-    user.store.append_messages(&new.messages, &[])?;
+    let lines: Vec<Arc<Message>> =
+        new.messages.iter().chain(&new.versions).chain(&new.edits).cloned().collect();
+    let held = new.held(services.clock.now());
+    user.store.append_messages(&lines, held.as_slice())?;
     user.store.append_episodes(&new.episodes, &[], &[])?;
     user.store.append_semantic(&new.facts, &[], &learned)?;
     user.note_change();
     let last = new.messages.iter().map(|message| message.seq + 1).max();
     writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
-    for batch in new.messages.chunks(VIEW_BATCH) {
+    let read = |batch: &[Arc<Message>]| {
         // Messages in the log enter the view even if the caller gives up now.
-        let texts = batch.iter().map(|message| message.content.as_str());
-        let readings = to.read_messages(texts, &Uninterrupted)?;
+        to.read_messages(batch.iter().map(|message| message.content.as_str()), &Uninterrupted)
+    };
+    for batch in new.messages.chunks(VIEW_BATCH) {
+        let readings = read(batch)?;
         user.view.write().add_messages(batch, &readings);
+    }
+    for batch in new.versions.chunks(VIEW_BATCH) {
+        let readings = read(batch)?;
+        user.view.write().edit_messages(batch, &readings)?;
+    }
+    {
+        let mut view = user.view.write();
+        new.edits.iter().for_each(|version| view.backlog.await_edit(Arc::clone(version)));
     }
     for episode in &new.episodes {
         let mut view = user.view.write();
@@ -136,16 +151,35 @@ pub(crate) fn import_all(
         user.view.write().put_fact(Arc::clone(fact), None, &to)?;
     }
     drop(writer);
+    if !services.has_background_work() {
+        follow_edits(services, user, control)?;
+    }
     user.embed_missing(&to, control)?;
     user.measure();
     Ok(report)
 }
 
 /// The records that the user lacks, in the form of the logs.
+#[derive(Default)]
 struct NewRecords {
     messages: Vec<Arc<Message>>,
+    /// Later versions of these messages, which hold with the rest of the import.
+    versions: Vec<Arc<Message>>,
+    /// Newer versions of messages that the user has.
+    edits: Vec<Arc<Message>>,
     episodes: Vec<Arc<Episode>>,
     facts: Vec<Arc<SemanticMemory>>,
+}
+
+/// What is known of the records of a file.
+#[derive(Default)]
+struct FileIds {
+    /// The latest versions that the file adds.
+    added: HashMap<String, Arc<Message>>,
+    /// Messages whose words in the file are older than the known ones.
+    outdated: HashSet<String>,
+    /// Records that the report counts.
+    counted: HashSet<String>,
 }
 
 impl NewRecords {
@@ -157,56 +191,97 @@ impl NewRecords {
         report: &mut ImportReport,
     ) -> Result<Self> {
         let view = user.view.read();
+        let (mut new, mut ids) = (Self::default(), FileIds::default());
         parsed.messages.sort_by_key(|message| message.seq);
-        let (mut messages, mut added) = (Vec::new(), HashMap::new());
         let mut free = next_seq;
         for mut message in parsed.messages {
-            let id = message.message_id.clone();
-            if view.messages.slot(&id).is_some() || added.contains_key(&id) {
-                report.known += 1;
-                continue;
-            }
             // An empty user takes over the numbers; otherwise messages get the next free ones.
             message.seq = if next_seq == 0 { message.seq.max(free) } else { free };
-            free = message.seq + 1;
-            let message = Arc::new(message);
-            added.insert(id, Arc::clone(&message));
-            messages.push(message);
+            let at = message.seq;
+            if new.take_message(&view, message, &mut ids, report) {
+                free = at + 1;
+            }
         }
-        let mut ids = HashSet::new();
-        let (mut episodes, mut facts) = (Vec::new(), Vec::new());
         for (mut episode, line) in parsed.episodes {
-            if view.episodes.by_id(&episode.episode_id).is_some() {
-                report.known += usize::from(ids.insert(episode.episode_id));
+            let is_outdated =
+                episode.original_messages.iter().any(|one| ids.outdated.contains(&one.message_id));
+            if is_outdated || view.episodes.by_id(&episode.episode_id).is_some() {
+                report.known += usize::from(ids.counted.insert(episode.episode_id));
                 continue;
             }
             for message in &mut episode.original_messages {
                 let id = &message.message_id;
                 let known = view.messages.slot(id).map(|slot| view.messages.get(slot));
-                let found = added.get(id).or(known).cloned().ok_or_else(|| {
+                let found = known.or(ids.added.get(id)).cloned().ok_or_else(|| {
                     Error::invalid(format!("the export lacks a message of the episode: `{id}`"))
                         .at(path, Some(line))
                 })?;
                 *message = found;
             }
             episode.message_count = episode.original_messages.len();
-            report.episodes += usize::from(ids.insert(episode.episode_id.clone()));
-            episodes.push(Arc::new(episode));
+            report.episodes += usize::from(ids.counted.insert(episode.episode_id.clone()));
+            new.episodes.push(Arc::new(episode));
         }
         for fact in parsed.facts {
-            if view.facts.by_id(&fact.memory_id).is_some() {
-                report.known += usize::from(ids.insert(fact.memory_id));
+            let is_outdated = fact.source_messages.iter().any(|id| ids.outdated.contains(id));
+            if is_outdated || view.facts.by_id(&fact.memory_id).is_some() {
+                report.known += usize::from(ids.counted.insert(fact.memory_id));
                 continue;
             }
-            report.semantic_memories += usize::from(ids.insert(fact.memory_id.clone()));
-            facts.push(Arc::new(fact));
+            report.semantic_memories += usize::from(ids.counted.insert(fact.memory_id.clone()));
+            new.facts.push(Arc::new(fact));
         }
-        report.messages = messages.len();
-        Ok(Self { messages, episodes, facts })
+        report.messages = new.messages.len();
+        Ok(new)
+    }
+
+    /// Takes a message, or a version of one. True if its id was unknown.
+    fn take_message(
+        &mut self,
+        view: &UserView,
+        message: Message,
+        ids: &mut FileIds,
+        report: &mut ImportReport,
+    ) -> bool {
+        let id = message.message_id.clone();
+        let (is_new, at) = (view.messages.slot(&id).is_none(), message.edited_at);
+        match latest_version(view, &ids.added, &id).cloned() {
+            None => {
+                let message = Arc::new(message);
+                ids.added.insert(id, Arc::clone(&message));
+                self.messages.push(message);
+                return true;
+            }
+            Some(known) if at > known.edited_at && message.content != known.content => {
+                let version = Arc::new(version_of(&known, message, known.timestamp));
+                report.edited += usize::from(!is_new);
+                // An earlier version of it in the file was known.
+                report.known -= usize::from(ids.counted.remove(&id));
+                ids.outdated.remove(&id);
+                ids.added.insert(id, Arc::clone(&version));
+                if is_new { &mut self.versions } else { &mut self.edits }.push(version);
+            }
+            Some(known) => {
+                if message.content == known.content {
+                    ids.outdated.remove(&id);
+                } else {
+                    ids.outdated.insert(id.clone());
+                }
+                report.known += usize::from(ids.counted.insert(id));
+            }
+        }
+        false
+    }
+
+    /// The note that the later versions hold.
+    fn held(&self, at: Moment) -> Option<StateRecord> {
+        let ids: BTreeSet<&String> = self.versions.iter().map(|one| &one.message_id).collect();
+        let message_ids: Vec<String> = ids.into_iter().cloned().collect();
+        (!message_ids.is_empty()).then_some(StateRecord::Edited { message_ids, at })
     }
 
     /// The notes that these episodes need no learning.
-    fn learned(&self, unlearned: &[String], at: crate::clock::Moment) -> Vec<StateRecord> {
+    fn learned(&self, unlearned: &[String], at: Moment) -> Vec<StateRecord> {
         let latest: HashMap<&str, u32> = self
             .episodes
             .iter()

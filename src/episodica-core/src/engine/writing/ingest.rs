@@ -1,6 +1,6 @@
 //! Appends a caller's messages to the log and the view.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,11 +9,14 @@ use std::time::Duration;
 use ndarray::Array2;
 
 use crate::control::CallControl;
+use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::edit::{Arrival, arrival_of, check_known, latest_version, version_of};
 use crate::engine::writing::group_commit::{CallerBatch, SharedBatch, StoredBatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Owner, record_id};
+use crate::index::MessageReading;
 use crate::model::{Message, NewMessage, clean_name};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
@@ -118,52 +121,101 @@ fn try_batches(services: &EngineServices, user: &OpenUser, due: &[SharedBatch]) 
         Err(error) => return settle(&error),
     };
     let is_shared = user.store.is_shared();
-    let (mut messages, mut readings, mut outcomes) =
-        (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
-    {
+    let mut arrivals = Arrivals::new(services, user, writer.next_seq);
+    let outcomes: Vec<Result<StoredBatch>> = {
         let view = user.view.read();
-        let mut seen: HashSet<String> = HashSet::new();
-        for batch in due {
-            let (before, mut ids) = (messages.len(), Vec::new());
-            let mut batch = batch.lock();
-            let session_id = batch.session_id.clone();
-            let (new, read) = if is_shared {
-                (batch.messages.clone(), batch.readings.clone())
-            } else {
-                (std::mem::take(&mut batch.messages), std::mem::take(&mut batch.readings))
-            };
-            for (new, read) in new.into_iter().zip(read) {
-                let seq = writer.next_seq + messages.len() as u64;
-                let message = placed_message(services, user, new, seq, session_id.as_deref());
-                ids.push(message.message_id.clone());
-                if view.messages.slot(&message.message_id).is_none()
-                    && seen.insert(message.message_id.clone())
-                {
-                    messages.push(Arc::new(message));
-                    readings.push(read);
-                }
-            }
-            outcomes.push(StoredBatch { ids, added: messages.len() - before });
-        }
-    }
+        due.iter().map(|batch| arrivals.take_batch(&view, &mut batch.lock(), is_shared)).collect()
+    };
+    let Arrivals { messages, readings, versions, .. } = arrivals;
+    let lines: Vec<Arc<Message>> = messages.iter().chain(&versions).cloned().collect();
     // Without new messages, this makes duplicates durable that another process wrote: they are
     // acknowledged here.
-    match user.store.try_append_messages(&messages) {
+    match user.store.try_append_messages(&lines) {
         Ok(Some(_)) => {}
         Ok(None) if is_shared => return false,
         Ok(None) => return settle(&changed_by_others()),
         Err(error) => return settle(&error),
     }
-    if !messages.is_empty() {
-        writer.next_seq += messages.len() as u64;
-        for (messages, readings) in messages.chunks(VIEW_BATCH).zip(readings.chunks(VIEW_BATCH)) {
-            user.view.write().add_messages(messages, readings);
-        }
+    writer.next_seq += messages.len() as u64;
+    for (messages, readings) in messages.chunks(VIEW_BATCH).zip(readings.chunks(VIEW_BATCH)) {
+        user.view.write().add_messages(messages, readings);
+    }
+    if !versions.is_empty() {
+        let mut view = user.view.write();
+        versions.into_iter().for_each(|version| view.backlog.await_edit(version));
     }
     for (batch, stored) in due.iter().zip(outcomes) {
-        batch.lock().outcome = Some(Ok(Some(stored)));
+        batch.lock().outcome = Some(stored.map(Some));
     }
     true
+}
+
+/// The messages of some batches on their way to the log.
+struct Arrivals<'a> {
+    services: &'a EngineServices,
+    user: &'a OpenUser,
+    next_seq: u64,
+    messages: Vec<Arc<Message>>,
+    /// One per message.
+    readings: Vec<MessageReading>,
+    /// Newer versions of known messages.
+    versions: Vec<Arc<Message>>,
+    /// The latest version of each of these messages, by id.
+    latest: HashMap<String, Arc<Message>>,
+}
+
+impl<'a> Arrivals<'a> {
+    fn new(services: &'a EngineServices, user: &'a OpenUser, next_seq: u64) -> Self {
+        let (messages, readings, versions) = Default::default();
+        Self { services, user, next_seq, messages, readings, versions, latest: HashMap::new() }
+    }
+
+    /// Takes the new messages of a batch, or none of them if one can't be taken; `keeps` if the
+    /// batch may be taken again.
+    fn take_batch(
+        &mut self,
+        view: &UserView,
+        batch: &mut CallerBatch,
+        keeps: bool,
+    ) -> Result<StoredBatch> {
+        check_known(view, &self.latest, &batch.messages, batch.session_id.as_deref())?;
+        let (new, readings) = if keeps {
+            (batch.messages.clone(), batch.readings.clone())
+        } else {
+            (std::mem::take(&mut batch.messages), std::mem::take(&mut batch.readings))
+        };
+        let (session_id, mut stored) = (batch.session_id.clone(), StoredBatch::default());
+        for (new, reading) in new.into_iter().zip(readings) {
+            let seq = self.next_seq + self.messages.len() as u64;
+            let session_id = session_id.as_deref();
+            let told_at = new.edited_at;
+            let message = placed_message(self.services, self.user, new, seq, session_id);
+            stored.ids.push(message.message_id.clone());
+            let known = latest_version(view, &self.latest, &message.message_id);
+            let known = known.map(|known| &**known);
+            match (arrival_of(view, known, &message.content, told_at), known) {
+                (Arrival::Known, _) => {}
+                (Arrival::Edit, Some(known)) => {
+                    let version = Arc::new(version_of(known, message, self.services.clock.now()));
+                    stored.edited += 1;
+                    self.note(&version);
+                    self.versions.push(version);
+                }
+                _ => {
+                    let message = Arc::new(message);
+                    stored.added += 1;
+                    self.note(&message);
+                    self.messages.push(message);
+                    self.readings.push(reading);
+                }
+            }
+        }
+        Ok(stored)
+    }
+
+    fn note(&mut self, message: &Arc<Message>) {
+        self.latest.insert(message.message_id.clone(), Arc::clone(message));
+    }
 }
 
 /// A message with its number, its id and its time.
@@ -175,6 +227,7 @@ fn placed_message(
     session_id: Option<&str>,
 ) -> Message {
     new.session_id = new.session_id.or_else(|| session_id.map(str::to_owned));
+    let timestamp = new.timestamp.unwrap_or_else(|| services.clock.now());
     let message_id = new.message_id.take().unwrap_or_else(|| derived_id(&user.owner, &new, seq));
     Message {
         message_id,
@@ -182,10 +235,11 @@ fn placed_message(
         role: new.role.into(),
         name: new.name.as_deref().and_then(clean_name).map(Into::into),
         content: new.content,
-        timestamp: new.timestamp.unwrap_or_else(|| services.clock.now()),
+        timestamp,
         session_id: new.session_id.map(Into::into),
         agent_id: new.agent_id.map(Into::into),
         metadata: new.metadata,
+        edited_at: new.edited_at.filter(|edited| *edited > timestamp),
     }
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn learn_by_rules(
 }
 
 /// The quotations in the messages of each episode, without those from recalled contexts.
-fn quotes_of(
+pub(crate) fn quotes_of(
     services: &EngineServices,
     user: &OpenUser,
     episodes: &[Arc<Episode>],

@@ -1,4 +1,4 @@
-//! Changes a memory: adds messages, forms episodes, learns facts, deletes records.
+//! Changes a memory: adds and edits messages, forms episodes, learns facts, deletes records.
 
 pub(crate) mod archive;
 pub(crate) mod close;
@@ -8,6 +8,7 @@ pub(crate) mod compact;
 pub(crate) mod compose;
 pub(crate) mod cut;
 pub(crate) mod draft;
+pub(crate) mod edit;
 pub(crate) mod erase;
 pub(crate) mod extract;
 pub(crate) mod extracted_facts;

@@ -25,6 +25,7 @@ fn talk(start: &str, lines: &[(&str, &str)]) -> Vec<Arc<Message>> {
             session_id: None,
             agent_id: None,
             metadata: None,
+            edited_at: None,
         })
     };
     lines.iter().enumerate().map(message).collect()

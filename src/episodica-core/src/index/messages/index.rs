@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustc_hash::FxHashMap;
+
 use super::names::name_words;
 use super::prior::{LocalDay, MessagePrior};
 use super::reading::MessageReading;
@@ -12,6 +14,9 @@ use super::threads::{NONE, ThreadLinks, ThreadPlace, is_connected};
 use crate::error::Result;
 use crate::index::{ListColumn, StringInterner, TextIndex};
 use crate::model::{InMemory, Message, RecordShelf, block, map_bytes};
+
+/// Versions of messages, oldest first, by id.
+pub(crate) type MessageVersions = HashMap<String, Vec<Arc<Message>>>;
 
 /// Identifies a speaker within an index.
 pub type SpeakerId = u32;
@@ -28,6 +33,10 @@ pub struct MessageIndex {
     pub(super) shelf: Arc<RecordShelf<Message>>,
     /// The messages after those of the shelf.
     pub(super) records: Vec<Arc<Message>>,
+    /// Messages of the shelf that were edited, by slot.
+    pub(super) edited: FxHashMap<u32, Arc<Message>>,
+    /// Earlier versions of messages, oldest first, by id.
+    pub(super) history: MessageVersions,
     /// Message ids; the number of an id is the slot.
     pub(super) ids: StringInterner,
     /// Names of speakers; the number of a name is the [`SpeakerId`].
@@ -90,7 +99,61 @@ impl MessageIndex {
         Some(slot)
     }
 
-    /// Removes a message and connects its neighbours. Returns its slot; `None` for an unknown id.
+    /// Gives a message other words; the earlier ones become history. Returns its slot; `None` for
+    /// an unknown id.
+    ///
+    /// # Errors
+    /// `Index` if the vector library fails.
+    pub(crate) fn replace(
+        &mut self,
+        message: &Arc<Message>,
+        reading: &MessageReading,
+    ) -> Result<Option<u32>> {
+        let Some(slot) = self.ids.number(&message.message_id) else { return Ok(None) };
+        let earlier = Arc::clone(self.get(slot));
+        self.field.remove(slot)?;
+        self.field.postings.replace_terms(slot, &reading.terms);
+        self.tokens.replace(slot, &reading.tokens);
+        let at = slot as usize;
+        let MessagePrior { question_share, tells_time, has_number, .. } = &mut self.priors[at];
+        *question_share = reading.question_share;
+        (*tells_time, *has_number) = (reading.tells_time, reading.has_number);
+        if let Some(next) = self.next(slot) {
+            self.priors[next as usize].answers = reading.question_share;
+        }
+        self.rows[at].line_tokens = AtomicU32::new(0);
+        self.record_bytes += message.heap_bytes();
+        match at.checked_sub(self.shelf.len()) {
+            Some(later) => self.records[later] = Arc::clone(message),
+            // The shelf's own version was not counted.
+            None if self.edited.insert(slot, Arc::clone(message)).is_none() => {
+                self.record_bytes += earlier.heap_bytes();
+            }
+            None => {}
+        }
+        self.history.entry(message.message_id.clone()).or_default().push(earlier);
+        Ok(Some(slot))
+    }
+
+    /// Earlier versions of a message, oldest first.
+    pub fn earlier(&self, message_id: &str) -> &[Arc<Message>] {
+        self.history.get(message_id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Sets the earlier versions as they were read from a log.
+    pub(crate) fn set_history(&mut self, history: MessageVersions) {
+        let versions = history.values().flatten();
+        self.record_bytes += versions.map(|message| message.heap_bytes()).sum::<usize>();
+        self.history = history;
+    }
+
+    /// The earlier versions of all messages.
+    pub(crate) fn history(&self) -> &MessageVersions {
+        &self.history
+    }
+
+    /// Removes a message with its earlier versions, and connects its neighbours. Returns its slot;
+    /// `None` for an unknown id.
     ///
     /// # Errors
     /// `Index` if the vector library fails.
@@ -106,6 +169,11 @@ impl MessageIndex {
         let last = self.ends.get(&message.session_id) == Some(&slot);
         self.field.remove(slot)?;
         self.ids.remove(message_id);
+        let versions = self.history.remove(message_id).into_iter().flatten();
+        self.record_bytes -= versions.map(|version| version.heap_bytes()).sum::<usize>();
+        if self.edited.remove(&slot).is_some() {
+            self.record_bytes -= message.heap_bytes();
+        }
         if self.sample.contains(slot) {
             self.sample = self.drawn();
         }
@@ -169,7 +237,7 @@ impl MessageIndex {
     /// The message in a slot. The slot must not be empty.
     pub fn get(&self, slot: u32) -> &Arc<Message> {
         match (slot as usize).checked_sub(self.shelf.len()) {
-            None => self.shelf.get(slot),
+            None => self.edited.get(&slot).unwrap_or_else(|| self.shelf.get(slot)),
             Some(later) => &self.records[later],
         }
     }
@@ -301,6 +369,7 @@ mod tests {
             session_id: session.map(Into::into),
             agent_id: None,
             metadata: None,
+            edited_at: None,
         })
     }
 

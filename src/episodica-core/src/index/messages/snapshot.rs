@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use bytemuck::{Pod, Zeroable};
+use rustc_hash::FxHashMap;
 
+use super::index::MessageVersions;
 use super::names::name_words;
 use super::prior::{LocalDay, MessagePrior};
 use super::sample::IdSample;
@@ -95,6 +97,7 @@ impl MessageIndex {
         self.names.pack(packer);
         packer.json(&self.ends.iter().collect::<Vec<_>>());
         self.tokens.pack(packer);
+        packer.json(&self.history);
     }
 
     /// Reads from a snapshot; `None` if it is damaged.
@@ -120,7 +123,7 @@ impl MessageIndex {
         }
         let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
         let tokens = ListColumn::unpack(unpacker)?;
-        let records = Vec::new();
+        let (records, history) = (Vec::new(), unpacker.json()?);
         let mut index = Self {
             field,
             rows,
@@ -128,6 +131,8 @@ impl MessageIndex {
             priors,
             shelf,
             records,
+            edited: FxHashMap::default(),
+            history: MessageVersions::default(),
             ids,
             names,
             speakers,
@@ -150,6 +155,7 @@ impl MessageIndex {
             return None;
         }
         index.sample = index.drawn();
+        index.set_history(history);
         Some(index)
     }
 

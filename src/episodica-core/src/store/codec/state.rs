@@ -62,6 +62,14 @@ pub enum StateRecord {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pending_llm: bool,
     },
+    /// The newer versions of these messages hold (message log): what follows from their words is in
+    /// the logs.
+    Edited {
+        /// The messages.
+        message_ids: Vec<String>,
+        /// Time of the change.
+        at: Moment,
+    },
     /// A candidate repeated a known fact (fact log). Its text is left out: only the event feed
     /// needs the line.
     Ignored {

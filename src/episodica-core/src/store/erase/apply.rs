@@ -87,12 +87,29 @@ impl<'a> ErasePlan<'a> {
         }
     }
 
+    /// A state of the message log without the erased messages.
+    fn without_erased(&self, state: &[u8]) -> LineRewrite {
+        let Ok(StateRecord::Edited { message_ids, at }) = serde_json::from_slice(state) else {
+            return LineRewrite::Keep;
+        };
+        let all = message_ids.len();
+        let is_left = |id: &String| !self.messages.contains(id.as_str());
+        let message_ids: Vec<String> = message_ids.into_iter().filter(is_left).collect();
+        if message_ids.len() == all {
+            return LineRewrite::Keep;
+        }
+        match encode_records(&[StateRecord::Edited { message_ids: message_ids.clone(), at }]) {
+            Ok(left) if !message_ids.is_empty() => LineRewrite::Replace(left),
+            _ => LineRewrite::Drop,
+        }
+    }
+
     /// True if the fact log may have lines to remove.
     fn names_facts(&self) -> bool {
         !(self.semantic.is_empty() && self.replace_semantic.is_empty() && self.episodes.is_empty())
     }
 
-    /// True if the fact log has a state that must be removed.
+    /// True if the fact log has a state or a revision that must be removed.
     fn has_obsolete(&self, log: &dyn EditableLog) -> Result<bool> {
         let mut found = false;
         log.for_each(&mut |line| {
@@ -194,8 +211,13 @@ pub(super) fn edit_logs(
                 )
         };
         messages.edit(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
-            let goes = plan.message(line.bytes).is_some() || is_ended(line.bytes);
-            if goes { LineRewrite::Drop } else { LineRewrite::Keep }
+            if plan.message(line.bytes).is_some() || is_ended(line.bytes) {
+                LineRewrite::Drop
+            } else if is_state(line.bytes) && plan.mentions.may_be_in(line.bytes) {
+                plan.without_erased(line.bytes)
+            } else {
+                LineRewrite::Keep
+            }
         })?;
     }
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {

@@ -57,6 +57,9 @@ pub(crate) fn secrets(text: &str) -> Vec<FoundSecret> {
     found
 }
 
+/// How the mask of a secret begins.
+pub(crate) const MASK: &str = "[secret: ";
+
 /// `text` with `[secret: github token]` in place of each secret, and their number; `None` if there
 /// is none.
 pub(crate) fn masked(text: &str) -> Option<(String, usize)> {
@@ -68,7 +71,7 @@ pub(crate) fn masked(text: &str) -> Option<(String, usize)> {
     let mut done = 0;
     for one in &found {
         out.push_str(&text[done..one.start]);
-        out.push_str("[secret: ");
+        out.push_str(MASK);
         out.push_str(one.kind);
         out.push(']');
         done = one.end;

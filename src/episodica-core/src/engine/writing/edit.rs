@@ -1,0 +1,382 @@
+//! Edits: other words under the id of a known message. The newer words become a version of it, and
+//! the earlier ones stay in its history.
+//!
+//! A version is durable when it is in the message log. It holds once everything that follows from
+//! the message follows: under the user's turn, the episodes with the message are written from its
+//! new words, facts change as if the old words had been deleted and the new ones added, and a note
+//! in the message log says so. After a crash in between, the steps are repeated.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::slice::from_ref;
+use std::sync::Arc;
+
+use crate::boundary::{describe, topic_summary};
+use crate::clock::Moment;
+use crate::control::CallControl;
+use crate::engine::asking::conversation::write_trace;
+use crate::engine::memory::follow::DecisionBasis;
+use crate::engine::memory::view::{UserView, episode_terms};
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::compact::compact_if_worth;
+use crate::engine::writing::compose::{ComposedEpisode, compose_texts};
+use crate::engine::writing::draft::decide_anew;
+use crate::engine::writing::erase::{learned_after, still_learned};
+use crate::engine::writing::extracted_facts::ExtractedFacts;
+use crate::engine::writing::fact_deletion::follow_facts;
+use crate::engine::writing::learn::{quoted_facts, quotes_of};
+use crate::error::{Error, Result};
+use crate::model::{BoundaryJudgement, Episode, Message, NewMessage, SemanticMemory, clean_name};
+use crate::store::{StateRecord, UserErasure};
+use crate::text::secrets::{MASK, masked};
+
+/// What a message whose id may be known means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    New,
+    /// Its words are known, or older than the known ones.
+    Known,
+    Edit,
+}
+
+/// The latest version of a message: one of these, or one of the view.
+pub(crate) fn latest_version<'a>(
+    view: &'a UserView,
+    latest: &'a HashMap<String, Arc<Message>>,
+    id: &str,
+) -> Option<&'a Arc<Message>> {
+    let awaited = || view.backlog.edits().get(id).and_then(|versions| versions.last());
+    let known = || view.messages.slot(id).map(|slot| view.messages.get(slot));
+    latest.get(id).or_else(awaited).or_else(known)
+}
+
+/// Compares words with the latest version of their message. `edited_at` is the time of the words,
+/// if their source knows it: then the later words are the newer ones. Otherwise words that were
+/// replaced before are old, so that an older export never undoes an edit.
+pub(crate) fn arrival_of(
+    view: &UserView,
+    known: Option<&Message>,
+    content: &str,
+    edited_at: Option<Moment>,
+) -> Arrival {
+    let Some(known) = known else { return Arrival::New };
+    if known.content == content || is_masked_form(content, &known.content) {
+        return Arrival::Known;
+    }
+    let since = known.edited_at.unwrap_or(known.timestamp);
+    let is_newer = match edited_at {
+        Some(at) => at >= since,
+        None => {
+            let id = known.message_id.as_str();
+            let awaited = view.backlog.edits().get(id).into_iter().flatten();
+            let slot = view.messages.slot(id).map(|slot| view.messages.get(slot));
+            let versions = view.messages.earlier(id).iter().chain(slot).chain(awaited);
+            !versions.into_iter().any(|version| version.content == content)
+        }
+    };
+    if is_newer { Arrival::Edit } else { Arrival::Known }
+}
+
+/// True for a text whose secrets were masked on the way, as imports do.
+fn is_masked_form(content: &str, known: &str) -> bool {
+    content.contains(MASK) && masked(known).is_some_and(|(text, _)| text == content)
+}
+
+/// What tells whether two messages with one id can be versions of one message.
+struct Said<'a> {
+    role: &'a str,
+    name: Option<String>,
+    session: Option<&'a str>,
+    at: Option<Moment>,
+    content: &'a str,
+}
+
+impl<'a> Said<'a> {
+    fn before(message: &'a Message) -> Self {
+        Self {
+            role: &message.role,
+            name: message.name.as_deref().map(str::to_owned),
+            session: message.session_id.as_deref(),
+            at: Some(message.timestamp),
+            content: &message.content,
+        }
+    }
+
+    fn now(message: &'a NewMessage, session: Option<&'a str>) -> Self {
+        Self {
+            role: &message.role,
+            name: message.name.as_deref().and_then(clean_name),
+            session: message.session_id.as_deref().or(session),
+            at: message.timestamp,
+            content: &message.content,
+        }
+    }
+
+    /// Whose the id is, if it is of another message: of another role, or of another speaker or
+    /// session at another time. Counters that begin anew in each session repeat ids, and a chat
+    /// that is copied into another session keeps the times.
+    fn whose(&self, known: &Self) -> Option<String> {
+        if self.role != known.role {
+            return Some(format!("of `{}`", known.role));
+        }
+        if self.at.is_some() && self.at == known.at {
+            return None;
+        }
+        let other = |one: Option<&str>, known: Option<&str>| {
+            one.zip(known).filter(|(one, known)| one != known).map(|(_, known)| known.to_owned())
+        };
+        let name = other(self.name.as_deref(), known.name.as_deref());
+        let session = || other(self.session, known.session).map(|id| format!("of session `{id}`"));
+        name.map(|name| format!("of `{name}`")).or_else(session)
+    }
+}
+
+/// Checks the messages whose ids are known with other words.
+///
+/// # Errors
+/// `InvalidInput` for the id of another message, and for an edit that the message refuses.
+pub(crate) fn check_known(
+    view: &UserView,
+    latest: &HashMap<String, Arc<Message>>,
+    messages: &[NewMessage],
+    session_id: Option<&str>,
+) -> Result<()> {
+    let mut earlier: HashMap<&str, Said<'_>> = HashMap::new();
+    for (number, message) in messages.iter().enumerate() {
+        let Some(id) = message.message_id.as_deref() else { continue };
+        let now = Said::now(message, session_id);
+        let known = latest_version(view, latest, id).map(|known| &**known);
+        let is_edit = match earlier.get(id) {
+            Some(before) => before.content != now.content,
+            None => arrival_of(view, known, now.content, message.edited_at) == Arrival::Edit,
+        };
+        let before = earlier.remove(id).or_else(|| known.map(Said::before));
+        if let Some(before) = before.filter(|_| is_edit) {
+            let fail = |what: String, hint| {
+                Err(Error::invalid(format!("message {number}: the id {what}: `{id}`"))
+                    .with_hint(hint))
+            };
+            if let Some(whose) = now.whose(&before) {
+                return fail(
+                    format!("belongs to a message {whose}"),
+                    "give each message its own id",
+                );
+            }
+            if message.refuses_edit {
+                return fail("is known with other words".into(), "give a new message its own id");
+            }
+        }
+        earlier.insert(id, now);
+    }
+    Ok(())
+}
+
+/// The next version of a message. Who said it, when and where does not change.
+pub(crate) fn version_of(known: &Message, new: Message, at: Moment) -> Message {
+    let since = known.edited_at.unwrap_or(known.timestamp);
+    Message {
+        content: new.content,
+        metadata: new.metadata.or_else(|| known.metadata.clone()),
+        edited_at: Some(new.edited_at.filter(|told| *told > since).unwrap_or(at.max(since))),
+        ..known.clone()
+    }
+}
+
+/// Makes the newer versions of messages hold. The caller holds the user's `FormingTurn`.
+pub(crate) fn follow_edits(
+    services: &EngineServices,
+    user: &OpenUser,
+    control: &dyn CallControl,
+) -> Result<()> {
+    if user.view.read().backlog.edits().is_empty() {
+        return Ok(());
+    }
+    decide_anew(services, control, || {
+        let basis = user.basis();
+        let edited = EditedRecords::of(services, user, control)?;
+        edited.commit(services, user, basis, control)
+    })?;
+    // A quotation has the vector of its message, and that has none yet.
+    user.embed_missing(&services.indexing(), control)?;
+    compact_if_worth(services, user, control);
+    Ok(())
+}
+
+/// What follows from edits.
+struct EditedRecords {
+    /// Every version that holds now, oldest first.
+    versions: Vec<Arc<Message>>,
+    episodes: Vec<Arc<Episode>>,
+    /// The facts that a model found while it wrote the episodes.
+    stated: Vec<Option<ExtractedFacts>>,
+    /// Changed and new facts.
+    facts: Vec<Arc<SemanticMemory>>,
+    /// Ids of the facts that only the earlier words proved.
+    withdrawn: Vec<String>,
+    /// Episodes about which a model is to be asked again.
+    relearn: BTreeSet<String>,
+}
+
+impl EditedRecords {
+    /// What follows from the awaited edits, while the view still has the earlier words.
+    fn of(services: &EngineServices, user: &OpenUser, control: &dyn CallControl) -> Result<Self> {
+        let edits = user.view.read().backlog.edits().clone();
+        let newest = |id: &str| edits.get(id).and_then(|versions| versions.last());
+        let (mut before, mut messages): (Vec<Arc<Episode>>, Vec<Vec<Arc<Message>>>) =
+            Default::default();
+        {
+            let view = user.view.read();
+            let slots: HashSet<u32> =
+                edits.keys().filter_map(|id| view.messages.slot(id)).collect();
+            let is_reached = |slot: &u32| view.members.get(*slot).iter().any(|m| slots.contains(m));
+            for slot in view.episodes.slots().filter(is_reached) {
+                let Some(episode) = view.episodes.get(slot) else { continue };
+                let said = episode.original_messages.iter();
+                let now = |one: &Arc<Message>| Arc::clone(newest(&one.message_id).unwrap_or(one));
+                messages.push(said.map(now).collect());
+                before.push(Arc::clone(episode));
+            }
+        }
+        let slices: Vec<&[Arc<Message>]> = messages.iter().map(Vec::as_slice).collect();
+        let texts = compose_texts(services, user, &slices, control)?;
+        let (mut episodes, mut stated) = (Vec::new(), Vec::new());
+        for ((episode, messages), mut text) in before.iter().zip(messages).zip(texts) {
+            let asked = std::mem::take(&mut text.asked);
+            write_trace(services, user, asked.about(from_ref(&episode.episode_id)));
+            stated.push(text.stated.take());
+            episodes.push(Arc::new(next_revision(episode, messages, text)));
+        }
+        let mut change = UserErasure {
+            messages: edits.keys().cloned().collect(),
+            replace_episodes: episodes.clone(),
+            ..UserErasure::default()
+        };
+        // As if the earlier words had been deleted, and the new ones were in their place.
+        let effects = {
+            let view = user.view.read();
+            follow_facts(services, (&user.owner, &view), &mut change, control)?
+        };
+        let mut edited = Self {
+            versions: edits.into_values().flatten().collect(),
+            episodes,
+            stated,
+            facts: change.replace_semantic.into_iter().chain(effects.added).collect(),
+            withdrawn: change.semantic,
+            relearn: effects.relearn,
+        };
+        if services.llm.is_none() && services.config.semantic_memory {
+            edited.quote(services, user, &change.messages, control)?;
+        }
+        Ok(edited)
+    }
+
+    /// Quotes the new words. A quotation in the place of an earlier one is its next revision.
+    fn quote(
+        &mut self,
+        services: &EngineServices,
+        user: &OpenUser,
+        edited: &[String],
+        control: &dyn CallControl,
+    ) -> Result<()> {
+        let found = quotes_of(services, user, &self.episodes, control)?;
+        let view = user.view.read();
+        for (episode, found) in self.episodes.iter().zip(found) {
+            let id = &episode.episode_id;
+            if view.backlog.unlearned().contains_key(id) {
+                continue;
+            }
+            let mut candidates = found.candidates;
+            candidates.retain(|one| one.source_messages.iter().any(|id| edited.contains(id)));
+            for fact in quoted_facts(services, user, &candidates, id) {
+                let place = self.withdrawn.iter().position(|id| *id == fact.memory_id);
+                let is_known = self.facts.iter().any(|one| one.memory_id == fact.memory_id);
+                match (view.facts.by_id(&fact.memory_id), place) {
+                    (Some(known), Some(place)) => {
+                        self.withdrawn.swap_remove(place);
+                        self.facts.push(Arc::new(SemanticMemory {
+                            created_at: known.created_at,
+                            revision_count: known.revision_count + 1,
+                            ..fact
+                        }));
+                    }
+                    (None, _) if !is_known => self.facts.push(Arc::new(fact)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends everything, the note that the versions hold last; then updates the view.
+    fn commit(
+        self,
+        services: &EngineServices,
+        user: &OpenUser,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
+    ) -> Result<()> {
+        let Self { versions, episodes, stated, facts, withdrawn, relearn } = self;
+        let to = services.indexing();
+        let words = versions.iter().map(|version| version.content.as_str());
+        let readings = to.read_messages(words, control)?;
+        // The new words are quoted already; a model has not read them.
+        let learned = if services.config.semantic_memory && services.llm.is_some() {
+            let is_other = |id: &String| episodes.iter().all(|one| one.episode_id != *id);
+            learned_after(services, user, &[], &relearn.into_iter().filter(is_other).collect())
+        } else {
+            still_learned(services, user, &episodes)
+        };
+        let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
+        let ids: BTreeSet<&String> = versions.iter().map(|version| &version.message_id).collect();
+        let message_ids = ids.into_iter().cloned().collect();
+        let held = StateRecord::Edited { message_ids, at: services.clock.now() };
+        let _writer = user.lock_writer_on(basis, true, &to)?;
+        user.store.append_semantic(&facts, &gone, &learned)?;
+        user.store.append_episodes(&episodes, &[], &[])?;
+        user.store.append_messages(&[], &[held])?;
+        user.note_change();
+        user.progress.readings.forget(&versions);
+        user.progress.keep_stated(&episodes, stated);
+        let mut view = user.view.write();
+        view.edit_messages(&versions, &readings)?;
+        for episode in &episodes {
+            let is_learned = learned.iter().any(|state| is_about(state, &episode.episode_id));
+            view.put_episode(Arc::clone(episode), &episode_terms(episode), &to)?;
+            if services.config.semantic_memory && !is_learned {
+                view.backlog.await_learning(&episode.episode_id, episode.revision);
+            }
+        }
+        for fact in &facts {
+            view.put_fact(Arc::clone(fact), None, &to)?;
+        }
+        learned.iter().for_each(|note| view.backlog.note_learned(note));
+        view.withdraw_facts(&gone)
+    }
+}
+
+fn is_about(state: &StateRecord, id: &str) -> bool {
+    matches!(state, StateRecord::Learned { episode_id, .. } if episode_id == id)
+}
+
+/// The next revision of an episode, written from its messages as they are now.
+fn next_revision(
+    episode: &Episode,
+    messages: Vec<Arc<Message>>,
+    written: ComposedEpisode,
+) -> Episode {
+    let boundary =
+        BoundaryJudgement { topic_summary: topic_summary(&messages), ..episode.boundary.clone() };
+    Episode {
+        title: written.text.title,
+        summary: written.text.summary,
+        content: written.text.content,
+        topics: written.text.topics,
+        entities: written.text.entities,
+        boundary_reason: describe(boundary.reason).to_owned(),
+        boundary,
+        original_messages: messages,
+        revision: episode.revision + 1,
+        provenance: written.provenance,
+        ..episode.clone()
+    }
+}
