@@ -9,14 +9,14 @@
 //!
 //! The core and `episodica-faiss` call this crate, which handles only numbers. It also allocates
 //! [memory](zeroed) suited to them. `unsafe` code is limited to the calls in the macro
-//! [`dispatched`] and an advice to the kernel.
+//! [`dispatched`], an advice to the kernel and a call of the allocator.
 
 mod bodies;
 mod level;
 mod memory;
 
 pub use level::SimdLevel;
-pub use memory::{room_for, zeroed};
+pub use memory::{release_freed, room_for, zeroed};
 
 /// Number of lanes of floating-point sums: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;

@@ -1,4 +1,4 @@
-//! Large allocations, in large pages if the kernel has them.
+//! Large allocations, in large pages if the kernel has them; and free memory, back to the system.
 
 use bytemuck::Zeroable;
 
@@ -47,6 +47,20 @@ fn advise<T>(memory: &[T]) {
     };
 }
 
+/// Returns memory that was freed to the system. The allocator of glibc keeps what lies between
+/// allocations, also if it is most of the process; other allocators do this by themselves.
+pub fn release_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> i32;
+        }
+        // SAFETY: glibc has this function under this type; any thread may call it at any time, and
+        // only free memory changes.
+        let _ = unsafe { malloc_trim(0) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +72,7 @@ mod tests {
             let mut room = room_for::<u32>(count);
             let start = room.as_ptr();
             room.extend(0..count as u32);
+            release_freed();
             assert!(room.as_ptr() == start && room.iter().copied().eq(0..count as u32));
         }
     }

@@ -182,7 +182,8 @@ impl UserRegistry {
     /// that not every opening has to evict.
     fn evict(&self, services: &EngineServices) {
         let budget = services.config.memory_budget_bytes / SHARE_OF_USERS.1 * SHARE_OF_USERS.0;
-        if self.memory_bytes() <= budget {
+        let before = self.memory_bytes();
+        if before <= budget {
             return;
         }
         let mut oldest: Vec<(u64, String)> = {
@@ -193,7 +194,7 @@ impl UserRegistry {
         oldest.sort_unstable();
         for (_, id) in oldest {
             if self.memory_bytes() <= budget - budget / 10 {
-                return;
+                break;
             }
             self.close_idle(&id, |idle| {
                 if idle.save_for_next_opening(&services.store, &services.indexing()).is_err() {
@@ -205,6 +206,10 @@ impl UserRegistry {
                     "the least recently used user was closed to keep within the memory budget"
                 );
             });
+        }
+        // A heap in which many small users came and went is mostly holes.
+        if before.saturating_sub(self.memory_bytes()) >= budget / 20 {
+            episodica_simd::release_freed();
         }
     }
 
