@@ -76,7 +76,7 @@ test-llm: $(NATIVE)  ## Test with a small real language model (installed into ~/
 # Length of the torture tests (1 = half an hour), and the file for their counts.
 TORTURE_SCALE ?= 1
 TORTURE_COUNTS := $(TARGET)/torture.jsonl
-COMPUTING := tests/torture/test_linear.py tests/torture/test_one_answer.py
+COMPUTING := tests/torture/test_linear.py tests/torture/test_expressions.py tests/torture/test_one_answer.py
 
 .PHONY: torture
 torture: export TORTURE_SCALE := $(TORTURE_SCALE)

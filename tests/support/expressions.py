@@ -7,6 +7,7 @@ import importlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ import episodica
 
 PACKAGE = Path(episodica.__file__).parent
 METHODS = {"findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn"}
+_USE = re.compile(rf"\bre\.(?:compile|{'|'.join(sorted(METHODS))})\(")
 # These begin at every position of a text; the others at its beginning.
 ROAMING = METHODS - {"fullmatch", "match"}
 
@@ -35,14 +37,15 @@ class Unknown:
     place: str
 
 
-def expressions() -> list[Expression | Unknown]:
+@cache
+def expressions() -> tuple[Expression | Unknown, ...]:
     """The expressions of all modules, in the order of their places."""
     found: list[Expression | Unknown] = []
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if "re." in text:
+        if _USE.search(text):
             found += _of_module(path, ast.parse(text))
-    return found
+    return tuple(found)
 
 
 def _of_module(path: Path, tree: ast.Module) -> Iterator[Expression | Unknown]:

@@ -10,6 +10,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -17,11 +18,15 @@ from typing import Any
 
 # The steepest growth that counts as linear: an exponent of the size.
 STEEPEST = 1.2
-# Seconds that the smallest of three inputs takes at least before an exponent is computed, and the
+# Seconds that the smallest of several inputs takes at least before an exponent is computed, and the
 # most attempts: noise only makes a measurement longer.
 _MEASURABLE = 0.004
 _ATTEMPTS = 5
-_SURE = 1.6
+# Factors of the smallest size, and growth and seconds of which noise is not the reason.
+_STEPS = (1, 2, 4, 16)
+_SURE, _LONG = 1.6, 0.1
+# Seconds for each character that no expression takes, also on a busy machine.
+_SLOWEST = 2e-5
 
 # Pieces that many scanners treat specially, alone and in pairs.
 PIECES = (
@@ -31,6 +36,7 @@ PIECES = (
     *("1 ", "a\n", " \n", "- ", "1.", "\u3000", "猫", "é", "“", "「", "\ufeff", "\u200e", "a1 "),
 )
 
+_REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 _SAMPLES = {
     sre.CATEGORY_DIGIT: "1",
     sre.CATEGORY_NOT_DIGIT: "a",
@@ -45,7 +51,7 @@ def pieces_of(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
     """Beginnings, pieces to repeat and ends that suit the parts of an expression."""
     text = pattern.pattern
     read = parser.parse(text.decode("latin-1") if isinstance(text, bytes) else text, pattern.flags)
-    found = dict.fromkeys(_pumps(list(read), ""))
+    found = dict.fromkeys(one for one in _pumps(list(read), "") if one[1])
     return list(islice(found, 200))
 
 
@@ -53,28 +59,38 @@ def _pumps(nodes: list[Any], before: str) -> Iterator[tuple[str, str, str]]:
     """For each repetition in a sequence: what leads to it, what it takes, and ends that fail."""
     for number, (kind, value) in enumerate(nodes):
         lead = before + _sample(nodes[:number])
-        after = _sample(nodes[number + 1 :])
-        if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-            _, most, inner = value
-            for one in _samples(list(inner)):
-                if most > 1 and one:
-                    yield lead, one, "\0"
-                    yield lead, one, after
-                    yield "", lead + one, "\0"
-                    yield "", one + after[:1], "\0"
-            yield "", lead, "\0"
+        if kind in _REPEATS:
+            yield from _repetitions(lead, value, _sample(nodes[number + 1 :]))
+        for inner in _inner(kind, value):
             yield from _pumps(list(inner), lead)
-        elif kind is sre.BRANCH:
-            for branch in value[1]:
-                yield from _pumps(list(branch), lead)
-        elif kind is sre.SUBPATTERN:
-            yield from _pumps(list(value[3]), lead)
-        elif kind is sre.ATOMIC_GROUP:
-            yield from _pumps(list(value), lead)
     whole = before + _sample(nodes)
-    for length in range(1, min(len(whole), 6)):
+    for length in {*range(1, min(len(whole), 6)), len(whole)}:
         yield "", whole[:length], "\0"
-    yield "", whole, "\0"
+
+
+def _repetitions(lead: str, value: Any, after: str) -> Iterator[tuple[str, str, str]]:
+    least, most, inner = value
+    for one in filter(None, _samples(list(inner))):
+        if least > 1:
+            # All but the last of what it needs.
+            yield "", one * (least - 1) + "\0", ""
+        if most > 1:
+            yield lead, one, "\0"
+            yield lead, one, after
+            yield "", lead + one, "\0"
+            yield "", one + after[:1], "\0"
+    yield "", lead, "\0"
+
+
+def _inner(kind: Any, value: Any) -> list[Any]:
+    """The sequences within a part."""
+    if kind in _REPEATS:
+        return [value[2]]
+    if kind is sre.BRANCH:
+        return list(value[1])
+    if kind is sre.SUBPATTERN:
+        return [value[3]]
+    return [value] if kind is sre.ATOMIC_GROUP else []
 
 
 def _sample(nodes: Iterable[Any]) -> str:
@@ -99,16 +115,11 @@ def _texts(kind: Any, value: Any) -> Iterator[str]:
     elif kind is sre.ANY:
         yield from "a <"
     elif kind is sre.BRANCH:
-        for branch in value[1]:
-            yield _sample(branch)
-    elif kind is sre.SUBPATTERN:
-        yield from _samples(list(value[3]))
-    elif kind is sre.ATOMIC_GROUP:
-        yield from _samples(list(value))
-    elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT):
-        least, _, inner = value
-        for one in _samples(list(inner)):
-            yield one * max(1, min(least, 8))
+        yield from map(_sample, value[1])
+    elif kind in (sre.SUBPATTERN, sre.ATOMIC_GROUP):
+        yield from _samples(list(value[3] if kind is sre.SUBPATTERN else value))
+    elif kind in _REPEATS:
+        yield from (one * max(1, min(value[0], 8)) for one in _samples(list(value[2])))
 
 
 def _members(items: list[Any]) -> Iterator[str]:
@@ -133,29 +144,52 @@ def repeated(piece: tuple[str, str, str], size: int) -> str:
     return before + unit * max(1, size // len(unit)) + after
 
 
-def exponent(call: Callable[[int], object], size: int, limit: int) -> tuple[float, list[float]]:
-    """The exponent with which the cost of ``call(size)`` grows, and its last three times.
+@dataclass(frozen=True)
+class Growth:
+    """The exponent with which a cost grows, and the seconds of rising sizes up to ``size``."""
 
-    Sizes double, from ``size``, until the cost can be measured. Below that it is 0: up to the
-    ``limit`` nothing was to be seen.
+    exponent: float
+    seconds: tuple[float, ...]
+    size: int
+
+    @property
+    def is_steep(self) -> bool:
+        """Whether the cost grows faster than the size, or is linear but far too high."""
+        return self.exponent > STEEPEST or self.seconds[-1] / self.size > _SLOWEST
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{one:.3f}" for one in self.seconds)
+        return f"exponent {self.exponent:.2f}: {shown} s up to {self.size:,}"
+
+
+def growth(prepare: Callable[[int], Callable[[], object]], size: int, limit: int) -> Growth:
+    """How the cost of what ``prepare(size)`` returns grows.
+
+    Sizes grow, from ``size``, until the cost can be measured, and then up to sixteen times that. If
+    it can't be measured up to the ``limit``, the exponent is 0.
     """
-    while (first := seconds(call, size)) < _MEASURABLE:
-        size *= 2
-        if size > limit:
-            return 0.0, [first]
-    best = [first, math.inf, math.inf]
+    while (first := _seconds(prepare, size)) < _MEASURABLE:
+        if size >= limit:
+            return Growth(0.0, (first,), size)
+        size = min(4 * size, limit)
+    best = [first] + [math.inf] * (len(_STEPS) - 1)
+    grown = Growth(0.0, (first,), size)
     for _ in range(_ATTEMPTS):
-        for step in range(3):
-            best[step] = min(best[step], seconds(call, size << step))
-        steep = math.log2(best[2] / best[0]) / 2
-        if not STEEPEST < steep < _SURE:
+        for number, step in enumerate(_STEPS):
+            best[number] = min(best[number], _seconds(prepare, size * step))
+            steep = math.log(best[number] / best[0], step) if number else 0.0
+            grown = Growth(steep, tuple(best[: number + 1]), size * step)
+            # Where noise is not the reason, a longer text would only cost more.
+            if best[number] > _LONG and (steep > _SURE or (grown.is_steep and not number)):
+                return grown
+        if not grown.is_steep:
             break
-    return steep, best
+    return grown
 
 
-def seconds(call: Callable[[int], object], size: int) -> float:
+def _seconds(prepare: Callable[[int], Callable[[], object]], size: int) -> float:
     """The processor's time of a call. Its input is made before."""
-    act = call(size)
+    act = prepare(size)
     started = time.process_time()
-    act()  # type: ignore[operator]
+    act()
     return time.process_time() - started

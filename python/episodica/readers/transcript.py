@@ -77,13 +77,16 @@ _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
 _UNKNOWN_HALF = re.compile(r"\s+[^\W\d_]{1,6}\.?(?:\s?[^\W\d_]{1,4}\.?)?\s+[-\u2013\u2014]\s")
 _QUOTES = (("\u201e", "\u201c"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"))
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
+# Few spaces, and none at the beginning of a name: each of many would be tried in every part.
+_WHO = r"[^\s:\uff1a\[\]()][^:\uff1a\[\]()]{0,59}?"
 _TIMED = re.compile(
-    rf"(?:[\[(]?(?P<time>{_CLOCK})[\])]?\s*[-\u2013\u2014]?\s+(?P<name>[^:\uff1a\[\]()]{{1,60}}?)"
-    rf"|(?P<first>[^:\uff1a\[\]()]{{1,60}}?)\s*[\[(](?P<after>{_CLOCK})[\])])\s*{_COLON}\s+(?P<text>.*)"
+    rf"(?:[\[(]?(?P<time>{_CLOCK})[\])]?\s{{0,4}}[-\u2013\u2014]?\s{{1,4}}(?P<name>{_WHO})"
+    rf"|(?P<first>{_WHO})\s{{0,4}}[\[(](?P<after>{_CLOCK})[\])])"
+    rf"\s{{0,4}}{_COLON}\s{{1,4}}(?P<text>.*)"
 )
 _OFFSET = re.compile(r"(?P<name>[^:\d]{2,40}?)\s{1,4}(?:\d{1,2}:)?\d{1,2}:\d{2}")
 _HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
-_RULES = re.compile(r"\n+[-*_]{3,}\s*$")
+_RULES = re.compile(r"(?<!\n)\n+[-*_]{3,}\s*$")
 
 
 @dataclass(frozen=True, slots=True)
