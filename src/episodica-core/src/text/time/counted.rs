@@ -118,7 +118,10 @@ impl MatchPlace<'_, '_> {
     pub(super) fn rolling(&self, direction: i64) -> Option<DateMatch> {
         let unit = self.named_unit()?;
         let count = match self.group("n") {
-            None if matches!(unit, CalendarUnit::Day) => return None,
+            // "In the coming years" tells of no number.
+            None if matches!(unit, CalendarUnit::Day) || self.group("unit")?.ends_with('s') => {
+                return None;
+            }
             None if unit == CalendarUnit::Weekend => return self.unit(unit, direction),
             None => 1,
             Some(_) => match self.count("n")? {

@@ -75,6 +75,8 @@ fn weeks_months_and_years() {
             ("this past weekend we hiked", "this past weekend=2023-05-06/2023-05-07"),
             ("this weekend", "this weekend=2023-05-13/2023-05-14"),
             ("next weekend", "next weekend=2023-05-20/2023-05-21"),
+            ("In the coming years it will change", ""),
+            ("over the past months I slept badly", ""),
             ("booked Rome for the weekend of the 21st", ""),
             ("two weekends ago", "two weekends ago=2023-04-29/2023-04-30"),
             ("two weeks ago", "two weeks ago=2023-04-24/2023-04-30"),
