@@ -67,7 +67,7 @@ def _show(
     counts = remember(memory, user, conversation)
     episodes = list(memory.episodes(user))
     facts = list(memory.semantic_memories(user))
-    if not out.as_json:
+    if not out.as_json and not args.ask:
         _print_counts(conversation, counts, len(episodes), len(facts), out)
     asked: dict[str, Any]
     if args.ask:
