@@ -12,7 +12,8 @@ pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// The scripts that migrate each version to the next; the first one creates the tables. `{s}` is
 /// the schema. A released migration is never changed.
-const MIGRATIONS: [&str; 2] = [include_str!("../sql/1.sql"), include_str!("../sql/2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("../sql/1.sql"), include_str!("../sql/2.sql"), include_str!("../sql/3.sql")];
 
 /// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]

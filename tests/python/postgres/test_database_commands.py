@@ -45,19 +45,22 @@ def test_sql_reads_what_the_lines_say(lyon: MemorySystem, server: Server, cli: C
     with MemorySystem(address, tenant="acme") as acme:
         acme.import_("alice.jsonl")
         acme.delete("alice", gone.memory_id)
+        first = next(iter(acme.messages("alice"))).to_dict()
+        for town in ("Nantes", "Quimper"):
+            acme.add_messages("alice", [{**first, "content": f"I moved to {town} last Friday."}])
     rows = server.sql(
         "SELECT seq, role, name, content, session_id, timestamp AT TIME ZONE 'UTC' "
         "FROM episodica.messages WHERE tenant = 'acme' ORDER BY seq"
     )
     assert [row[:4] for row in rows] == [
-        ["0", "user", "Alice", "I moved to Lyon last Friday."],
+        ["0", "user", "Alice", "I moved to Quimper last Friday."],
         ["1", "assistant", "", "How do you like it there?"],
     ]
     assert rows[0][4:] == ["s1", "2024-03-11 08:30:00"]
     [[title, count]] = server.sql(
         "SELECT title, message_count FROM episodica.episodes WHERE tenant = 'acme'"
     )
-    assert title == next(iter(lyon.episodes("alice"))).title
+    assert title == next(iter(lyon.episodes("alice"))).title.replace("Lyon", "Quimper")
     assert count == "2"
     facts = dict(server.sql("SELECT memory_id, content FROM episodica.facts WHERE tenant = 'acme'"))
     assert facts[newer.memory_id] == "Alice likes coffee\ufffd and 茶."

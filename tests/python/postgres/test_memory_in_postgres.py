@@ -97,6 +97,30 @@ def test_update_delete_and_history(lyon: MemorySystem, address: str) -> None:
         assert other.verify().errors == 0
 
 
+def test_an_edit_reaches_every_node_and_a_deletion_all_its_versions(
+    lyon: MemorySystem, address: str
+) -> None:
+    first = next(iter(lyon.messages("alice")))
+    edited = {**first.to_dict(), "content": "I moved to Quimper last Friday."}
+    with MemorySystem(address) as there, LightweightSearchSystem(address) as reader:
+        assert there.add_messages("alice", [edited]).edited == 1
+        for memory in (there, lyon, reader):
+            assert contents(memory)[0] == edited["content"]
+            facts = [one.content for one in memory.semantic_memories("alice")]
+            assert any("Quimper" in one for one in facts)
+            assert not any("Lyon" in one for one in facts)
+            assert [one.content for one in memory.history("alice", first.message_id)] == [
+                first.content,
+                edited["content"],
+            ]
+        assert lyon.add_messages("alice", [first.to_dict()]).duplicates == 1
+        lyon.delete("alice", first.message_id)
+        assert there.history("alice", first.message_id) == []
+    with LightweightSearchSystem(address) as reader:
+        assert contents(reader) == ["How do you like it there?"]
+        assert reader.verify().errors == 0
+
+
 def test_an_erased_user_is_gone_from_rows_and_caches(lyon: MemorySystem, address: str) -> None:
     lyon.close()
     with MemorySystem(address) as memory:
