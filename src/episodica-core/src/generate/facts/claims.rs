@@ -38,7 +38,7 @@ const MIDDLE: f32 = 0.4;
 const SLOPE: f32 = 0.5;
 /// Maximum length of a message in which an agent tells what it did or found, in bytes; a longer one
 /// explains.
-const MAX_REPORT: usize = 800;
+const MAX_REPORT: usize = 400;
 /// Number of bytes at the start of a message that are used to detect its language.
 const LANGUAGE_BYTES: usize = 120;
 
