@@ -56,9 +56,6 @@ in leaves thinking out and says so in `AddResult.notes`.
 ::: episodica.EmbeddingConfig
 
 ::: episodica.LLMConfig
-
-::: episodica.RerankEndpoint
-    options: {filters: ["!^_"]}
 """
 
 

@@ -56,7 +56,6 @@ from .reports import (
     RebuildReport,
     VerifyReport,
 )
-from .rerankers import RerankEndpoint
 from .results import Context, Explanation, Hit, SearchResults
 from .sessions import Session, SessionReport
 from .status import (
@@ -128,7 +127,6 @@ __all__ = [
     "ReadOnlyStoreError",
     "RebuildReport",
     "Records",
-    "RerankEndpoint",
     "SearchResults",
     "SemanticMemory",
     "ServiceHealth",

@@ -91,8 +91,8 @@ class MemorySystem(AnyMemory):
         qualified name.
     reranker
         Orders the best 50 hits of each search: a callable from the query and a list of texts to a
-        score for each text, such as a cross-encoder's, or a :class:`RerankEndpoint`. If it fails,
-        the search keeps its own order and says so under ``degraded``.
+        score for each text, such as a cross-encoder's. If it fails, the search keeps its own order
+        and says so under ``degraded``.
     **overrides
         Fields of :class:`MemoryConfig`; they take precedence over ``config``.
 

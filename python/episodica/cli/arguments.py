@@ -216,7 +216,6 @@ class CommandLine:
     def _add_asking(self) -> None:
         search = self._add("search", commands.search, "find messages, episodes and facts")
         _add_ranking(search, 10)
-        service.add_rerank_arguments(search)
         option(search, "--explain", "show the terms of each score")
         explain = self._add("explain", views.explain, "show how the best hits got their scores")
         _add_ranking(explain, 2)

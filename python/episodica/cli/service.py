@@ -20,18 +20,7 @@ from .stores import check_store, store_of
 _ALL = "*"
 
 
-_SETTINGS = (
-    "host",
-    "port",
-    "uds",
-    "workers",
-    "read_only",
-    "keys",
-    "config",
-    "timezone",
-    "rerank_url",
-    "rerank_model",
-)
+_SETTINGS = ("host", "port", "uds", "workers", "read_only", "keys", "config", "timezone")
 
 
 def settings_of(args: argparse.Namespace, names: tuple[str, ...] = _SETTINGS) -> ServerSettings:
@@ -174,18 +163,6 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--read-only", "write nothing: for a store on a read-only disk", default=None)
     option(parser, "--config FILE", "settings (TOML), the service's under `[server]`")
     add_keys_file(parser)
-    add_rerank_arguments(parser)
-
-
-def add_rerank_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that name a reranker's endpoint."""
-    option(
-        parser,
-        "--rerank URL",
-        "an endpoint that orders the best hits (its key: $EPISODICA_RERANK_API_KEY)",
-        dest="rerank_url",
-    )
-    option(parser, "--rerank-model NAME", "the endpoint's model")
 
 
 def add_ui_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import near, shown
 from ..place import is_address
-from ..rerankers import named_endpoint
 from ..system import AnyMemory, LightweightSearchSystem, MemorySystem
 
 # The most users that an error names.
@@ -36,8 +35,6 @@ def opened(args: argparse.Namespace) -> Iterator[LightweightSearchSystem]:
     """Opens the store for reading; another process may write to it."""
     check_store(args)
     given: dict[str, Any] = settings_of(args)
-    if "rerank_url" in args:
-        given["reranker"] = named_endpoint(args.rerank_url, args.rerank_model)
     with LightweightSearchSystem(store_of(args), tenant=args.tenant, **given) as memory:
         yield memory
 

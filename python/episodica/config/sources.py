@@ -15,8 +15,8 @@ from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 
 _PREFIX = "EPISODICA_"
 # Variables that are not settings: the folder for caches of stores in databases, the settings file,
-# the command line's store and tenant, and the key of a reranker.
-_OTHER_VARIABLES = ("CACHE", "CONFIG", "STORE", "TENANT", "RERANK_API_KEY")
+# the command line's store and tenant.
+_OTHER_VARIABLES = ("CACHE", "CONFIG", "STORE", "TENANT")
 # Variables of the project's own tests, of the HTTP service and of the MCP server.
 _OTHER_PREFIXES = ("TEST_", "SERVER_", "MCP_")
 _LARGEST_FILE = 1 << 20

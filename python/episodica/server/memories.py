@@ -12,7 +12,6 @@ from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
 from ..config import MemoryConfig
 from ..records import Episode, Message, SemanticMemory
-from ..rerankers import named_endpoint
 from ..system import LightweightSearchSystem
 from .scratch import sweep
 from .settings import ServerSettings
@@ -59,7 +58,6 @@ class Memories:
         settings = self._settings
         config = MemoryConfig.load(settings.config or None)
         given: dict[str, Any] = {"timezone": settings.timezone} if settings.timezone else {}
-        given["reranker"] = named_endpoint(settings.rerank_url, settings.rerank_model)
         made = AsyncReader if settings.read_only else AsyncMemorySystem
         memory = made(settings.store, tenant=tenant, config=config, **given)
         self.starts[tenant] = memory._memory.events("latest").cursor

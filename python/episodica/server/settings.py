@@ -16,7 +16,6 @@ from ..config.sources import read_toml
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
 from ..place import cache_directory, is_address
-from ..rerankers import named_endpoint
 from .local import is_loopback
 
 PREFIX = "EPISODICA_SERVER_"
@@ -41,8 +40,6 @@ class ServerSettings:
     keys: str = ""
     config: str = ""
     timezone: str = ""
-    rerank_url: str = ""
-    rerank_model: str = ""
     max_body_bytes: int = 16 << 20
     max_nesting: int = 64
     max_batch: int = 10_000
@@ -107,7 +104,6 @@ class ServerSettings:
                 raise ConfigError(f"{name} is out of range: `{getattr(self, name)}`")
         if not 0 < self.key_share <= 1:
             raise ConfigError(f"key_share must be above 0 and at most 1: `{self.key_share}`")
-        named_endpoint(self.rerank_url, self.rerank_model)
         if self.port > 65_535:
             raise ConfigError(f"port must be at most 65535: `{self.port}`")
 
