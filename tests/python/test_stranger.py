@@ -108,7 +108,7 @@ def test_episodes_of_an_english_chat(nora: MemorySystem) -> None:
     assert len(episodes) == 7
     assert len({episode.timestamp.date() for episode in episodes}) == 7
     for episode in episodes:
-        assert 10 <= len(episode.title) <= 100
+        assert 10 <= len(episode.title) <= 120
         assert is_said(episode.title, episode), episode.title
 
 

@@ -17,7 +17,7 @@ pub const RULES_VERSION: &str = "offline-episode-2";
 /// The text of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EpisodeText {
-    /// A title; at most 80 characters.
+    /// A title; at most 120 characters.
     pub title: String,
     /// L0: what tells the episode, attributed; at most 100 tokens.
     pub summary: String,

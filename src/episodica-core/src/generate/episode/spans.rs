@@ -1,6 +1,9 @@
 //! The spans that tell an episode: sentences of its messages in their speakers' own words, at most
 //! shortened at the end of a clause.
 
+use std::collections::BTreeSet;
+
+use super::lexicon::KeyMap;
 use super::names::is_note;
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::TurnUnit;
@@ -10,7 +13,7 @@ use crate::text::heads::SentenceHeads;
 use crate::text::is_cjk;
 
 /// Where a sentence can end early.
-const CLAUSE_ENDS: [&str; 9] = [", ", "; ", ": ", " – ", " — ", "，", "；", "：", "。"];
+const CLAUSE_ENDS: [&str; 10] = [", ", "; ", ": ", " - ", " – ", " — ", "，", "；", "：", "。"];
 /// Last characters of a sentence that goes on elsewhere.
 const UNFINISHED: [char; 9] = [',', ':', ';', '…', '-', '–', '，', '：', '、'];
 /// Marks that a span does not end with.
@@ -25,6 +28,9 @@ const ASKED_SMALL_TALK: f32 = 5.8;
 /// what a talk is about, and those who ask an agent say it at once.
 const LATE: f32 = 5.0;
 const LATE_TO_AGENT: f32 = 10.0;
+
+/// What a sentence without any word that may be a subject gets: "We can do this."
+const NO_SUBJECT: f32 = -1.0;
 
 /// A sentence that may tell the episode.
 pub(super) struct TellingSpan<'a> {
@@ -43,6 +49,7 @@ pub(super) fn telling_spans(source: &EpisodeSource) -> Vec<TellingSpan<'_>> {
     let by_people = source.turns.iter().any(|turn| !turn.by_agent && !turn.units.is_empty());
     let count = source.turns.iter().map(|turn| turn.units.len()).sum::<usize>().max(1);
     let late = if to_agent { LATE_TO_AGENT } else { LATE };
+    let recurring = RecurringWords::of(source);
     let (mut found, mut at) = (Vec::new(), 0);
     for turn in &source.turns {
         let others = words_of_others(&turn.text, &source.speaker(turn).full);
@@ -56,13 +63,49 @@ pub(super) fn telling_spans(source: &EpisodeSource) -> Vec<TellingSpan<'_>> {
                 continue;
             }
             if let Some(span) = telling_span(source, turn, unit) {
-                let score = span.score - late * (at - 1) as f32 / count as f32;
+                let place = (at - 1) as f32 / count as f32;
+                let score = span.score + recurring.share(unit) - late * place;
                 found.push(TellingSpan { score, ..span });
             }
         }
     }
     found.sort_by(|a, b| b.score.total_cmp(&a.score));
     found
+}
+
+/// In how many messages each word occurs, apart from function words and everyday ones: what a talk
+/// is about recurs in it.
+struct RecurringWords {
+    counts: KeyMap<u32>,
+    messages: usize,
+}
+
+impl RecurringWords {
+    fn of(source: &EpisodeSource) -> Self {
+        let mut counts: KeyMap<u32> = KeyMap::default();
+        for turn in &source.turns {
+            for key in subjects(&turn.units) {
+                *counts.entry(key).or_default() += 1;
+            }
+        }
+        Self { counts, messages: source.turns.len() }
+    }
+
+    /// How much the words of a sentence recur in other messages, on the scale of the heads.
+    fn share(&self, unit: &TurnUnit) -> f32 {
+        let words = subjects(std::slice::from_ref(unit));
+        if words.is_empty() && !unit.words.iter().any(|word| word.unspaced) {
+            return NO_SUBJECT;
+        }
+        let others: u32 = words.iter().map(|word| self.counts[word].saturating_sub(1)).sum();
+        others as f32 / ((words.len().max(4) * self.messages.max(1)) as f32).sqrt()
+    }
+}
+
+/// The distinct words that may be a subject.
+fn subjects(units: &[TurnUnit]) -> BTreeSet<u64> {
+    let words = units.iter().flat_map(|unit| &unit.words);
+    words.filter(|word| word.class.is_content() && !word.unspaced).map(|word| word.key).collect()
 }
 
 fn telling_span<'a>(
@@ -72,7 +115,8 @@ fn telling_span<'a>(
 ) -> Option<TellingSpan<'a>> {
     let whole = turn.unit_text(unit);
     let is_link = whole.contains("://") || whole.contains("www.");
-    if unit.is_code || unit.words.is_empty() || is_note(turn, unit) || is_link {
+    let is_part = whole.starts_with(['(', '（']) || whole.matches("**").count() % 2 == 1;
+    if unit.is_code || unit.words.is_empty() || is_note(turn, unit) || is_link || is_part {
         return None;
     }
     let text = without_opening(source.without_address(bare(whole)), turn.by_agent);
@@ -125,9 +169,10 @@ fn least(text: &str) -> usize {
 }
 
 impl TellingSpan<'_> {
-    /// The span in at most `room` characters: whole, or up to the end of a clause; `None` if its
-    /// first clause is too long or too short.
+    /// The span in at most `room` characters, half as many in Chinese and Japanese: whole, or up to
+    /// the end of a clause; `None` if its first clause is too long or too short.
     pub fn shortened(&self, room: usize) -> Option<&str> {
+        let room = if self.text.contains(is_cjk) { room / 2 } else { room };
         let mut ends: Vec<usize> = CLAUSE_ENDS
             .iter()
             .flat_map(|sign| self.text.match_indices(sign).map(|(at, _)| at))

@@ -6,7 +6,7 @@ use crate::text::Language;
 use crate::text::heads::SentenceHeads;
 
 /// Maximum length of a title, in characters.
-const MAX_CHARS: usize = 80;
+const MAX_CHARS: usize = 120;
 /// How much a span loses that has to be shortened, apart from what its words lose.
 const SHORTENED: f32 = 0.5;
 
