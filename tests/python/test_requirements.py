@@ -262,7 +262,7 @@ def test_ret_1_one_document_is_found_in_any_script(
 
 @pytest.mark.requirement("RET-2")
 def test_ret_2_episodes_are_scored_at_three_layers(lyon: MemorySystem) -> None:
-    assert lyon.config.layer_weights == (0.2, 0.3, 0.5)
+    assert lyon.config.layer_weights == (0.0, 0.2, 0.5)
     [hit] = lyon.search("alice", "Lyon", kinds=["episodic"], explain=True)
     assert hit.messages[0].content == "I moved to Lyon last Friday."
     names: list[str] = []

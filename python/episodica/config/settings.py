@@ -242,7 +242,7 @@ class MemoryConfig(Fields):
     min_confidence: float = 0.6
     min_importance: float = 0.5
     preset: Literal["default", "cortex", "memo"] = "default"
-    layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
+    layer_weights: tuple[float, float, float] = (0.0, 0.2, 0.5)
     message_weights: tuple[float, float, float, float, float, float, float, float] = (
         2.5,
         0.5,

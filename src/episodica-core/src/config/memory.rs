@@ -53,7 +53,7 @@ settings! {
         preset: RetrievalPreset = RetrievalPreset::Default, NumberBounds::any();
         /// Weights of summary, content and messages in an episode's score, not all 0;
         /// renormalised over the layers present.
-        layer_weights: [f32; 3] = [0.2, 0.3, 0.5], NumberBounds::at_least(0.0);
+        layer_weights: [f32; 3] = [0.0, 0.2, 0.5], NumberBounds::at_least(0.0);
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
         /// statement, answer, role. With any embedder but the package's table, other weights are
         /// the default.
