@@ -1,9 +1,11 @@
 //! One utterance of a conversation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::clock::Moment;
 use crate::config::SecretPolicy;
@@ -98,6 +100,12 @@ impl Message {
         self.name.as_deref().unwrap_or(&self.role)
     }
 
+    /// The person who speaks. A label that a program gives to a voice that it does not know, such
+    /// as `Speaker 1`, is a person of its session only, and gets the session's id.
+    pub fn person(&self) -> Cow<'_, str> {
+        person_of(self.speaker(), self.session_id.as_deref())
+    }
+
     /// True if the speaker is a program: its name, or its role if it has no name, is in
     /// `AGENT_NAMES`, or [`Message::is_machinery`] holds. Unknown roles, such as "customer", are
     /// people.
@@ -110,6 +118,64 @@ impl Message {
     pub fn is_machinery(&self) -> bool {
         let roles = ["system", "tool", "developer", "function"];
         roles.iter().any(|role| self.role.eq_ignore_ascii_case(role))
+    }
+}
+
+/// What programs call voices and guests that they do not know.
+const UNKNOWN_PEOPLE: [&str; 32] = [
+    "speaker",
+    "spk",
+    "participant",
+    "attendee",
+    "guest",
+    "caller",
+    "visitor",
+    "unknown",
+    "unidentified",
+    "anonymous",
+    "sprecher",
+    "teilnehmer",
+    "gast",
+    "unbekannt",
+    "locuteur",
+    "intervenant",
+    "invité",
+    "inconnu",
+    "hablante",
+    "participante",
+    "invitado",
+    "desconocido",
+    "участник",
+    "гость",
+    "说话人",
+    "发言人",
+    "参会者",
+    "访客",
+    "未知",
+    "話者",
+    "ゲスト",
+    "不明",
+];
+
+/// True for a label such as `Speaker 1`, `SPEAKER_00`, `Unknown speaker`, `说话人2`.
+pub(crate) fn is_unknown_person(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let parts = lower.split(|c: char| c.is_whitespace() || "_-#.".contains(c));
+    let words: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let is_known =
+        |word: &&str| UNKNOWN_PEOPLE.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let is_number = |word: &&str| {
+        word.bytes().all(|c| c.is_ascii_digit()) || word.len() == 1 && word.is_ascii()
+    };
+    words.first().is_some_and(&is_known)
+        && words.iter().all(|word| is_known(word) || is_number(word))
+}
+
+/// The person that a name stands for in a session.
+pub(crate) fn person_of<'a>(name: &'a str, session: Option<&str>) -> Cow<'a, str> {
+    match session {
+        Some(session) if is_unknown_person(name) => format!("{name} ({session})").into(),
+        _ => name.into(),
     }
 }
 
@@ -132,7 +198,8 @@ const AGENT_NAMES: [&str; 14] = [
 ];
 
 /// A speaker's name as it is stored: on one line, without colons and invisible characters, so that
-/// a name can't imitate a line of the conversation. `None` if nothing is left.
+/// a name can't imitate a line of the conversation, and in one form of Unicode, so that it is one
+/// person's whichever form a program writes. `None` if nothing is left.
 pub(crate) fn clean_name(name: &str) -> Option<String> {
     let is_unseen = |c: char| {
         matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
@@ -140,7 +207,7 @@ pub(crate) fn clean_name(name: &str) -> Option<String> {
     };
     let seen = name.chars().filter(|c| !is_unseen(*c));
     let plain: String =
-        seen.map(|c| if c.is_control() || ":：".contains(c) { ' ' } else { c }).collect();
+        seen.nfc().map(|c| if c.is_control() || ":：".contains(c) { ' ' } else { c }).collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
@@ -150,5 +217,65 @@ impl PartialEq for Message {
         self.message_id == other.message_id
             && self.content == other.content
             && self.timestamp == other.timestamp
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_unknown_voices_are_persons_of_one_session() {
+        for label in [
+            "Speaker 1",
+            "SPEAKER_00",
+            "speaker",
+            "Unknown",
+            "Unknown Speaker 3",
+            "Guest",
+            "guest-7",
+            "Participant #2",
+            "Speaker B",
+            "spk_1",
+            "Sprecher 2",
+            "Locuteur 1",
+            "说话人1",
+            "話者 2",
+            "Anonymous",
+        ] {
+            assert!(is_unknown_person(label), "{label}");
+            assert_eq!(person_of(label, Some("s1")), format!("{label} (s1)"));
+            assert_eq!(person_of(label, None), label);
+        }
+        for name in [
+            "Ada",
+            "Guestrin",
+            "Anna 2",
+            "Kelp_88",
+            "Alice Speaker",
+            "Dr. Gast",
+            "",
+            "1",
+            "user",
+            "小红",
+            "Unknown Mortal Orchestra",
+            "Guest of Honour",
+        ] {
+            assert!(!is_unknown_person(name), "{name}");
+            assert_eq!(person_of(name, Some("s1")), name);
+        }
+    }
+
+    #[test]
+    fn a_name_has_one_form_of_unicode() {
+        for (decomposed, composed) in
+            [("Jose\u{301}", "José"), ("Zoe\u{308}", "Zoë"), ("は\u{3099}", "ば")]
+        {
+            assert_eq!(clean_name(decomposed).as_deref(), Some(composed));
+            assert_eq!(clean_name(composed).as_deref(), Some(composed));
+        }
+        // Look-alikes stay apart.
+        assert_ne!(clean_name("Аlice"), clean_name("Alice"));
+        assert_ne!(clean_name("Ａlice"), clean_name("Alice"));
     }
 }

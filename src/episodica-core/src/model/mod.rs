@@ -17,8 +17,8 @@ pub(crate) use episode::abstract_of;
 pub use episode::{
     BoundaryJudgement, BoundaryReason, DetectionMethod, Episode, REFUSED, TextProvenance,
 };
-pub(crate) use message::clean_name;
 pub use message::{Message, NewMessage, Role};
+pub(crate) use message::{clean_name, is_unknown_person, person_of};
 pub use procedure::{PROCEDURE, Procedure, ProcedureStep};
 pub use report::{
     AddReport, BackupReport, CompactReport, DeleteReport, ImportReport, RebuildReport,

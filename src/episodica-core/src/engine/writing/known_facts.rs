@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::engine::memory::view::UserView;
 use crate::engine::writing::learn::is_stand_in;
 use crate::index::TextTerms;
-use crate::model::{MemoryKind, Message, SemanticMemory};
+use crate::model::{MemoryKind, Message, SemanticMemory, is_unknown_person};
 use crate::text::{normalized, sentences};
 
 /// Number of facts shown. A fact costs about 25 tokens.
@@ -51,6 +51,7 @@ pub(super) fn about(
         .filter(|(slot, fact)| {
             told.contains(slot)
                 && !fact.is_procedure()
+                && !is_of_other_session(&fact.subject, messages)
                 && (fact.source_messages.is_empty()
                     || !fact.source_messages.iter().all(|id| ids.contains(id.as_str())))
                 // The model's facts will replace a stand-in.
@@ -79,6 +80,14 @@ pub(super) fn about(
     // In this order, the beginnings of prompts are alike.
     chosen.sort_unstable();
     chosen.into_iter().map(|slot| Arc::clone(usable[&slot])).collect()
+}
+
+/// True if a fact is about a voice that a program did not know, in another session.
+fn is_of_other_session(subject: &str, messages: &[Arc<Message>]) -> bool {
+    let label = subject.split(" (").next().unwrap_or_default();
+    label.len() < subject.len()
+        && is_unknown_person(label)
+        && !messages.iter().any(|message| message.person() == subject)
 }
 
 /// The facts that the sentences propose, in turns, the surest of each turn first. The sentences of
@@ -138,4 +147,27 @@ fn by_words(view: &UserView, sentence: &str) -> HashMap<u32, f32> {
 fn by_meaning(view: &UserView, vector: ArrayView1<'_, f32>) -> Vec<(u32, f32)> {
     // A vector of another dimension, after a change of embedders, has no neighbours.
     view.statements.nearest(vector, 4 * SHOWN).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::testing::said;
+
+    #[test]
+    fn facts_about_unknown_voices_of_other_sessions_are_not_shown() {
+        let day = "2024-03-11T09:30:00+01:00";
+        let mut message = (*said(0, "user", Some("Speaker 1"), day, "I moved to Oslo.")).clone();
+        message.session_id = Some("tuesday".into());
+        let messages = [Arc::new(message)];
+        for (subject, is_other) in [
+            ("Speaker 1 (monday)", true),
+            ("Speaker 1 (tuesday)", false),
+            ("Speaker 2 (tuesday)", true),
+            ("Speaker 1", false),
+            ("Ada (Sales)", false),
+        ] {
+            assert_eq!(is_of_other_session(subject, &messages), is_other, "{subject}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Turns candidates into records of the fact log.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::clock::Moment;
@@ -106,8 +107,9 @@ pub(crate) struct EvidenceWords(HashSet<String>);
 
 impl EvidenceWords {
     pub fn of(sources: &[&Message]) -> Self {
-        let texts = sources.iter().flat_map(|message| [&*message.content, message.speaker()]);
-        Self(texts.flat_map(terms_of).collect())
+        let texts =
+            sources.iter().flat_map(|message| [Cow::from(&*message.content), message.person()]);
+        Self(texts.flat_map(|text| terms_of(&text)).collect())
     }
 
     /// True if the messages have every word of a fact's sentence, subject and value, apart from
