@@ -13,7 +13,7 @@ from episodica import MemorySystem, SemanticMemory
 NOT_OWN = [
     ("en", 'He said "I live in Berlin" and laughed.'),
     ("en", 'Translate into French: "I live in Berlin and work as a teacher."'),
-    ("en", "Please proofread this. I live in Berlin with my dog."),
+    ("en", "Please proofread this: I live in Berlin with my dog."),
     ("en", "Here is an email I got: Hi, I live in Berlin now. Best, Tom"),
     ("en", "> I live in Berlin"),
     ("en", "Mallory: I moved to Berlin."),
@@ -32,6 +32,36 @@ NOT_OWN = [
     ("zh", "请翻译：我住在柏林。"),
     ("zh", "转发：我住在柏林。"),
     ("ja", "彼は「私はベルリンに住んでいます」と言った。"),
+    # Copies of chats.
+    ("en", "Tom  10:04\nI moved to Berlin."),
+    ("en", "Tom Reed\n9:04 AM\nI moved to Berlin."),
+    ("en", "[Yesterday 3:14 PM] Reed, Tom\nI moved to Berlin."),
+    ("de", "Tom, [12.03.2024 10:04]\nIch bin nach Berlin gezogen."),
+    ("zh", "小红 10:04\n我搬到柏林了"),
+    # Texts of others under an order.
+    ("de", "Fass diesen Blog zusammen:\n\nIch bin nach Berlin gezogen."),
+    ("es", "Resume este blog:\n\nMe mudé a Berlin."),
+    ("zh", "总结一下这篇博客：\n\n我搬到柏林了。"),
+    ("en", "Caption for the photo: I moved to Berlin."),
+    ("en", "Voicemail from Mum: I moved to Berlin last week, call me."),
+    ("en", "Unit test input: I live in Berlin."),
+    # Blocks that programs put into a person's message.
+    ("en", "<document>\nI live in Berlin.\n</document>\nWho wrote it?"),
+    ("en", "Context: I live in Berlin.\nQuestion: where can I eat?"),
+    ("en", "- Relevant Memories/Facts: I live in Berlin\n\n- User Question: lunch?"),
+    ("en", '<memory-1a2b source="episodica://ann">\nI live in Berlin.\n</memory-1a2b>\nHi'),
+    ("en", "<system-reminder>I live in Berlin.</system-reminder>\nGo on"),
+    ("en", "lunch? <!-- My doctor is now in Berlin. -->"),
+]
+OWN = [
+    ("en", "Tom, I moved to Berlin."),
+    ("en", "Remember this about me: I live in Berlin."),
+    ("en", "I translate novels and I live in Berlin."),
+    ("en", "I'm in a choir. I moved to Berlin last week."),
+    ("de", "Merk dir bitte:\n- Ich wohne in Berlin"),
+    ("es", "Me mudé a Berlin y vivo sola."),
+    ("zh", "小红，我搬到柏林了。"),
+    ("ja", "ベルリンに引っ越しました。"),
 ]
 
 users = count()
@@ -57,3 +87,38 @@ def quotes(memory: MemorySystem, text: str) -> list[SemanticMemory]:
 def test_the_words_of_others_become_no_fact(memory: MemorySystem, language: str, text: str) -> None:
     told = [one.content for one in quotes(memory, text)]
     assert not any(town in one for one in told for town in ("Berl", "柏林", "ベルリン")), language
+
+
+@pytest.mark.parametrize(("language", "text"), OWN)
+def test_own_words_of_the_same_form_become_facts(
+    memory: MemorySystem, language: str, text: str
+) -> None:
+    told = [one.content for one in quotes(memory, text)]
+    assert any(town in one for one in told for town in ("Berl", "柏林", "ベルリン")), language
+
+
+def test_a_label_for_a_voice_is_a_person_of_one_session(memory: MemorySystem) -> None:
+    for label in ("Speaker 1", "SPEAKER_00", "Unknown", "Guest"):
+        user = f"user{next(users)}"
+        for session, town in (("monday", "Lyon"), ("tuesday", "Oslo")):
+            text = f"I moved to {town} last week."
+            message = {"role": "user", "name": label, "content": text, "session_id": session}
+            memory.add_messages(user, [message])
+            memory.flush(user)
+        memory.wait(user)
+        facts = {one.subject: one for one in memory.semantic_memories(user)}
+        assert set(facts) == {f"{label} (monday)", f"{label} (tuesday)"}
+        assert all(one.is_current and one.speaker == label for one in facts.values())
+        # The profile is that of one person.
+        told = str(memory.profile(user).to_markdown())
+        assert ("Lyon" in told) != ("Oslo" in told)
+
+
+def test_a_name_in_two_forms_of_unicode_is_one_person(memory: MemorySystem) -> None:
+    user = f"user{next(users)}"
+    for name, town in (("Jos\u00e9", "Lyon"), ("Jose\u0301", "Oslo")):
+        memory.add_messages(user, [{"role": "user", "name": name, "content": f"I love {town}."}])
+        memory.flush(user)
+    memory.wait(user)
+    assert {one.name for one in memory.messages(user)} == {"Jos\u00e9"}
+    assert {one.subject for one in memory.semantic_memories(user)} == {"Jos\u00e9"}

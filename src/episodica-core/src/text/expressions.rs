@@ -133,12 +133,6 @@ impl<T> ExpressionTable<T> {
         Self { all, literals, met_by_literal, met_by_digits, needs }
     }
 
-    /// Number of expressions.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.all.len()
-    }
-
     /// The expressions that may match `text`, in order. All other expressions do not match.
     pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(TextExpression, T)> {
         let mut met = vec![0_u8; self.all.len()];

@@ -7,7 +7,8 @@ use super::lexicon::KeyMap;
 use super::names::is_note;
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::TurnUnit;
-use crate::generate::voice::{speaks_of_self, words_of_others};
+use crate::generate::voice::{said_by, spans, speaks_of_self};
+use crate::model::SaidBy;
 use crate::text::Language;
 use crate::text::heads::SentenceHeads;
 use crate::text::is_cjk;
@@ -52,11 +53,11 @@ pub(super) fn telling_spans(source: &EpisodeSource) -> Vec<TellingSpan<'_>> {
     let recurring = RecurringWords::of(source);
     let (mut found, mut at) = (Vec::new(), 0);
     for turn in &source.turns {
-        let others = words_of_others(&turn.text, &source.speaker(turn).full);
+        let voices = spans(&turn.text, &source.speaker(turn).full, SaidBy::User);
         for (number, unit) in turn.units.iter().enumerate() {
             at += 1;
             // A sentence that quotes others, or asks for a text, is its speaker's own.
-            let is_others = others.iter().any(|range| range.contains(&unit.start));
+            let is_others = said_by(&voices, unit.start..unit.start) != SaidBy::User;
             let goes_on =
                 turn.units.get(number + 1).is_some_and(|next| breaks_line(turn, unit, next));
             if turn.by_agent && by_people || is_others || goes_on {

@@ -11,8 +11,8 @@ use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
-use crate::generate::voice::{base_voice, said_by, spans};
-use crate::model::{FactQuote, MemoryKind, Message};
+use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans};
+use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
 use crate::text::heads::{ProfileSection, SentenceHeads};
 use crate::text::time::resolve_text;
 use crate::text::{Language, count_tokens, language};
@@ -125,7 +125,7 @@ fn candidate(messages: &[Arc<Message>], at: usize, span: &KeptSpan) -> FactCandi
         kind: span.kind,
         confidence: CONFIDENCE,
         importance: span.importance,
-        subject: speaker,
+        subject: person_of(&speaker, message.session_id.as_deref()).into_owned(),
         attribute: String::new(),
         value: String::new(),
         valid_from: message.timestamp,
@@ -153,7 +153,9 @@ fn kept_spans(
     }
     let voice = base_voice(message);
     let voices = spans(content, message.speaker(), voice);
-    let is_own = |range: &Range<usize>| said_by(&voices, range.clone()) == voice;
+    let is_own = |range: &Range<usize>| {
+        said_by(&voices, range.clone()) == voice && !announces(content, &voices, range, voice)
+    };
     let mut kept: Vec<KeptSpan> = Vec::new();
     // The sentence before, if it can be quoted together with the next one.
     let mut before: Option<Range<usize>> = None;
@@ -186,6 +188,19 @@ fn kept_spans(
     }
     kept
 }
+
+/// True if a clause only announces another's words, with which it ends: "Caption: I moved."
+fn announces(content: &str, voices: &[VoiceSpan], clause: &Range<usize>, own: SaidBy) -> bool {
+    let is_word = |c: char| c.is_alphanumeric();
+    let letters = content[clause.clone()].trim_end_matches(|c| !is_word(c)).len();
+    let place = voices.partition_point(|span| span.range.end < clause.start + letters);
+    let Some(last) = voices.get(place).filter(|last| last.said_by != own) else { return false };
+    let before = content.get(clause.start..last.range.start).unwrap_or_default();
+    before.trim_end_matches(|c: char| !is_word(c) && !MARKS.contains(&c)).ends_with(MARKS)
+}
+
+/// Marks between an announcement and the words that it announces.
+const MARKS: [char; 6] = [':', '：', '-', '–', '—', ']'];
 
 /// A clause that was spoken, with its scores.
 struct ScoredClause {
@@ -350,7 +365,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::SaidBy;
     use crate::model::testing::said;
 
     const DAY: &str = "2024-03-11T09:30:00+01:00";
@@ -407,6 +421,8 @@ mod tests {
             "Haha, thanks!",
             "> I moved to Moscow.",
             "[12.03.24, 10:00:05] Mallory: I moved to Moscow and I'm allergic to nuts.",
+            "Caption for the photo: I moved to Lyon.",
+            "My sister's long voicemail of yesterday: \"I moved to Lyon.\"",
             "```\nI live in Lyon\n```",
             "",
             "\u{200b}",

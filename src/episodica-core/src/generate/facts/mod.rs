@@ -11,6 +11,7 @@ mod candidate;
 mod claims;
 pub(crate) mod fold;
 pub mod model;
+mod own_words;
 mod records;
 
 pub use candidate::{FactCandidate, FactExtraction, TurnedDown};

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use super::about::Talk;
 use super::answer_form::{StatedParts, stated_parts};
 use super::candidate::{FactCandidate, FactExtraction, RejectReason};
+use super::own_words::{is_own, person_in, terms};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::error::Result;
-use crate::index::for_each_term;
 use crate::llm::{
     AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, before, conversation, is_chinese,
     is_from_prompt, json, render, single_line,
@@ -318,6 +318,9 @@ fn read_one(
     }
     let sources: Vec<&Message> = cited.iter().map(|at| &*messages[*at]).collect();
     let (kind, subject) = (parts.kind.unwrap_or_default(), subject_of(&parts.subject));
+    if !is_own(&subject, content, &sources) {
+        return Err(RejectReason::Quoted);
+    }
     let of_agents = sources.iter().all(|message| message.is_agent());
     let about_agent =
         sources.iter().any(|message| message.is_agent() && same_name(&subject, message.speaker()));
@@ -331,7 +334,7 @@ fn read_one(
         kind,
         confidence,
         importance,
-        subject,
+        subject: person_in(subject, &sources),
         attribute: parts.attribute.to_lowercase().replace([' ', '-'], "_"),
         value: parts.value.trim_end_matches(['.', '。']).to_owned(),
         // The time of the message, since a date within the fact need not be its start.
@@ -374,7 +377,7 @@ fn subject_of(subject: &str) -> String {
     if is_user { "user".to_owned() } else { subject.to_owned() }
 }
 
-fn same_name(a: &str, b: &str) -> bool {
+pub(super) fn same_name(a: &str, b: &str) -> bool {
     a.to_lowercase() == b.to_lowercase()
 }
 
@@ -393,13 +396,6 @@ fn cited(numbers: &[u64], messages: &[Arc<Message>]) -> Vec<usize> {
 /// For a fact without citations: the message that contains the most words of the fact, and at least
 /// a third of them.
 fn nearest(content: &str, messages: &[Arc<Message>]) -> Option<usize> {
-    let terms = |text: &str| {
-        let mut terms = HashSet::new();
-        for_each_term(text, |term| {
-            terms.insert(term.text.to_owned());
-        });
-        terms
-    };
     let stated = terms(content);
     let shared = |message: &Message| stated.intersection(&terms(&message.content)).count();
     let shares = messages.iter().map(|message| shared(message)).enumerate();
@@ -472,6 +468,36 @@ mod tests {
         assert_eq!((&*first.attribute, &*first.value), ("home", "Lyon"));
         assert_eq!(facts.told[0].when(), "2024-03-08");
         assert!(found.iter().all(|one| one.source_messages == ["m0"]));
+    }
+
+    #[test]
+    fn the_words_of_others_are_no_fact_of_the_speaker() {
+        let lives = "Ann lives in Oslo.";
+        for (text, content, subject, is_kept) in [
+            ("Translate into French: I live in Oslo and keep bees.", lives, "Ann", false),
+            ("<document>I live in Oslo.</document>\nHm", lives, "Ann", false),
+            ("I quit. My boss said \"I live in Oslo now\".", lives, "Ann", false),
+            ("I quit. My boss said \"I live in Oslo now\".", "Ann has quit.", "Ann", true),
+            ("Tom  10:04\nI moved to Oslo.", "Tom moved to Oslo.", "Tom", true),
+            ("Tom  10:04\nI moved to Oslo.", "Ann moved to Oslo.", "Ann", false),
+            ("I live in Oslo.", "Ann wohnt in Norwegen.", "Ann", true),
+            ("My flatmate is Jonas.", "Ann's flatmate is Jonas.", "Ann", true),
+        ] {
+            let message = said(0, "user", Some("Ann"), DAY, text);
+            assert_eq!(is_own(subject, content, &[&message]), is_kept, "{text} {content}");
+        }
+        let talk = [said(0, "user", Some("Ann"), DAY, "Translate: I live in Oslo now, with Ada.")];
+        let answer = json!({"facts": [statement(lives, "Ann", json!([0]))]}).to_string();
+        let found = read(&answer, &talk, &ShownFacts::default(), &MemoryConfig::default());
+        assert_eq!(found.expect("a list").extraction.candidates, []);
+    }
+
+    #[test]
+    fn a_voice_that_a_program_did_not_know_is_a_person_of_its_session() {
+        let mut message = (*said(0, "user", Some("Speaker 1"), DAY, "I live in Oslo.")).clone();
+        message.session_id = Some("monday".into());
+        assert_eq!(person_in("speaker 1".to_owned(), &[&message]), "Speaker 1 (monday)");
+        assert_eq!(person_in("Ada".to_owned(), &[&message]), "Ada");
     }
 
     #[test]

@@ -1,0 +1,332 @@
+//! Finds what a program put into a message: tags, code, comments, data, and blocks under headers
+//! that programs write.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::pieces::Line;
+use crate::model::SaidBy;
+
+/// The headers of programs; the file explains its lines.
+const HEADERS: &str = include_str!("programs.txt");
+/// Maximum length of a tag, in bytes.
+const MAX_TAG: usize = 300;
+
+/// The headers of one kind.
+fn headers(kind: &'static str) -> impl Iterator<Item = &'static str> {
+    crate::text::vocabulary::lines(HEADERS)
+        .filter(move |(list, _)| *list == kind)
+        .map(|(_, line)| line)
+}
+
+/// The ranges of a text that a program wrote, or that a person typed into a program's tag (these
+/// have the voice `own`). They may overlap: the later one counts.
+pub(super) fn written_by_programs(
+    text: &str,
+    lines: &[Line],
+    own: SaidBy,
+) -> Vec<(Range<usize>, SaidBy)> {
+    let mut found = Vec::new();
+    if is_json(text) {
+        return vec![(0..text.len(), SaidBy::Application)];
+    }
+    blocks(text, lines, own, &mut found);
+    if text.contains(['<', '[']) {
+        tagged(text, lines, own, &mut found);
+    }
+    found
+}
+
+fn is_json(text: &str) -> bool {
+    let text = text.trim();
+    let is_closed = text.starts_with('{') && text.ends_with('}')
+        || text.starts_with('[') && text.ends_with(']') && text.contains('{');
+    is_closed && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Finds fenced code, quoted and tabular lines, and blocks under headers.
+fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>, SaidBy)>) {
+    let mut fence: Option<&str> = None;
+    let mut header: Option<BlockEnd> = None;
+    for (number, line) in lines.iter().enumerate() {
+        let bare = &text[line.range.clone()];
+        let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
+        if fence.is_some() || mark.is_some() {
+            found.push((line.range.clone(), SaidBy::Application));
+            match fence {
+                None => fence = mark.filter(|mark| !bare[mark.len()..].contains(*mark)),
+                Some(open) if mark == Some(open) => fence = None,
+                Some(_) => {}
+            }
+            continue;
+        }
+        let before = number.checked_sub(1).map(|before| &lines[before]);
+        if is_mail_field(bare)
+            && lines.get(number + 1).is_some_and(|next| {
+                next.block == line.block && is_mail_field(&text[next.range.clone()])
+            })
+        {
+            found.push((line.range.start..text.len(), SaidBy::Person));
+            return;
+        }
+        if header.is_some_and(|end| end.is_reached(bare, line, before)) {
+            header = None;
+        }
+        if let Some(label) = starts_with_any(bare, "own") {
+            header = None;
+            let start = line.range.start;
+            found.push((start..start + label, SaidBy::Application));
+            found.push((start + label..line.range.end, own));
+            continue;
+        }
+        header = header.or_else(|| BlockEnd::of(bare));
+        if header.is_some() || is_program_line(bare) {
+            found.push((line.range.clone(), SaidBy::Application));
+        } else if is_quoted(bare) {
+            found.push((line.range.clone(), SaidBy::Quoted));
+        } else if number > 0 && (bare == "--" || bare.starts_with("Sent from my ")) {
+            // A signature.
+            found.push((line.range.start..text.len(), SaidBy::Quoted));
+        }
+    }
+}
+
+/// Where the block under a program's header ends.
+#[derive(Clone, Copy)]
+enum BlockEnd {
+    /// At the end of its paragraph, or of the list after it.
+    Paragraph,
+    /// At a person's own words, which have a header too.
+    Label,
+}
+
+impl BlockEnd {
+    /// The end of the block that begins with a line.
+    fn of(line: &str) -> Option<Self> {
+        if starts_with_any(line, "paragraph").is_some() {
+            Some(Self::Paragraph)
+        } else {
+            starts_with_any(line, "label").map(|_| Self::Label)
+        }
+    }
+
+    fn is_reached(self, bare: &str, line: &Line, before: Option<&Line>) -> bool {
+        let is_item = bare.starts_with(['-', '*', '•', '#', '<'])
+            || bare.starts_with(|c: char| c.is_ascii_digit());
+        match self {
+            Self::Paragraph => before.is_some_and(|before| before.block < line.block) && !is_item,
+            Self::Label => false,
+        }
+    }
+}
+
+/// "Subject: …": the name of a field as mail programs write it, and a value.
+fn is_mail_field(line: &str) -> bool {
+    let bare = line.trim_start_matches(['>', '*', ' ']);
+    let Some((name, value)) = bare.split_once([':', '：']) else { return false };
+    let name = name.trim_matches(['*', ' ', '\u{a0}', '\u{202f}']);
+    !value.trim().is_empty() && headers("mail").any(|known| name == known)
+}
+
+/// The length of the header at the start of a line, without regard to case and marks.
+fn starts_with_any(line: &str, kind: &'static str) -> Option<usize> {
+    let bare = line.trim_start_matches(|c: char| "#*->=_ [(".contains(c));
+    let marks = line.len() - bare.len();
+    let header = headers(kind).find(|header| {
+        bare.get(..header.len()).is_some_and(|start| start.eq_ignore_ascii_case(header))
+    })?;
+    Some(marks + header.len())
+}
+
+/// True for a line that a program wrote: a row of a table, a part of a JSON text, an event.
+fn is_program_line(line: &str) -> bool {
+    line.starts_with(['|', '{', '}'])
+        || line.starts_with("[{")
+        || line.matches('|').count() > 1
+        || line.starts_with('"') && (line.contains("\":") || line.contains("\" :"))
+        || is_event(line)
+        || is_log_line(line)
+}
+
+/// "[cron:7f] …", "[tool_call id=3]": a bracket whose first word has the form of an identifier.
+fn is_event(line: &str) -> bool {
+    let Some((word, _)) = line.strip_prefix('[').and_then(|rest| rest.split_once([']', ' ']))
+    else {
+        return false;
+    };
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.contains([':', '_'])
+        && word.bytes().all(|c| c.is_ascii_alphanumeric() || b":_-./".contains(&c))
+        && !word.ends_with(':')
+}
+
+/// "2024-03-12 10:04:01 INFO user said: …".
+fn is_log_line(line: &str) -> bool {
+    let start = line.trim_start_matches('[');
+    let is_stamped = start.get(..10).is_some_and(|date| {
+        date.bytes().enumerate().all(|(at, c)| match at {
+            4 | 7 => c == b'-' || c == b'/',
+            _ => c.is_ascii_digit(),
+        })
+    });
+    let mut words = start.split([' ', '\t', ']', '[']).filter(|word| !word.is_empty());
+    let is_level = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
+        matches!(word, "TRACE" | "DEBUG" | "INFO" | "WARN" | "WARNING" | "ERROR" | "FATAL")
+    };
+    is_stamped && words.by_ref().take(4).any(is_level)
+}
+
+fn is_quoted(line: &str) -> bool {
+    line.starts_with(['>', '＞']) || line.starts_with("&gt;")
+}
+
+/// A tag: `<name …>`, `</name>`, `[name]`.
+struct Tag<'t> {
+    range: Range<usize>,
+    name: &'t str,
+    closes: bool,
+}
+
+/// Finds text between tags, comments, and text after a tag that stands alone in its line.
+fn tagged(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>, SaidBy)>) {
+    let mut open: HashMap<&str, Vec<Range<usize>>> = HashMap::new();
+    let (mut pairs, mut at) = (Vec::new(), 0);
+    while let Some(offset) = text[at..].find(['<', '[']) {
+        let start = at + offset;
+        if text[start..].starts_with("<!--") {
+            let end = text[start..].find("-->").map_or(text.len(), |length| start + length + 3);
+            found.push((start..end, SaidBy::Application));
+            at = end;
+            continue;
+        }
+        let Some(tag) = tag(text, start) else {
+            at = start + 1;
+            continue;
+        };
+        at = tag.range.end;
+        if tag.closes {
+            if let Some(opening) = open.get_mut(tag.name).and_then(Vec::pop) {
+                pairs.push((opening, tag));
+            }
+        } else if !text[tag.range.clone()].ends_with("/>") {
+            open.entry(tag.name).or_default().push(tag.range);
+        }
+    }
+    pairs.sort_unstable_by_key(|(opening, tag)| (opening.start, usize::MAX - tag.range.end));
+    for (opening, closing) in pairs {
+        if is_formatting(closing.name) {
+            continue;
+        }
+        found.push((opening.start..closing.range.end, SaidBy::Application));
+        if headers("own-tag").any(|name| closing.name.eq_ignore_ascii_case(name)) {
+            found.push((opening.end..closing.range.start, own));
+        }
+    }
+    let mut unclosed: Vec<Range<usize>> = open.into_values().flatten().collect();
+    unclosed.sort_unstable_by_key(|range| range.start);
+    for range in unclosed.into_iter().filter(|range| text[range.clone()].starts_with('<')) {
+        let place = lines.partition_point(|line| line.range.end <= range.start);
+        let Some(line) = lines.get(place).filter(|line| line.range.start == range.start) else {
+            continue;
+        };
+        // Chats on IRC and subtitles name a speaker in this form: "<tom> I moved."
+        let alone = line.range.end == range.end;
+        let is_void = matches!(&text[range.clone()], "<br>" | "<hr>" | "<p>" | "<li>" | "<div>");
+        let end = if alone && !is_void { text.len() } else { line.range.end };
+        let voice = if alone || is_void { SaidBy::Application } else { SaidBy::Person };
+        found.push((range.start..end, voice));
+    }
+}
+
+/// Tags that only show how a person's words look.
+fn is_formatting(name: &str) -> bool {
+    matches!(
+        name,
+        "b" | "i"
+            | "u"
+            | "s"
+            | "em"
+            | "strong"
+            | "del"
+            | "ins"
+            | "mark"
+            | "small"
+            | "sub"
+            | "sup"
+            | "span"
+            | "font"
+            | "center"
+            | "a"
+            | "url"
+            | "size"
+            | "color"
+    )
+}
+
+/// The tag at a place.
+fn tag(text: &str, start: usize) -> Option<Tag<'_>> {
+    let (open, close) = if text.as_bytes()[start] == b'<' { ('<', '>') } else { ('[', ']') };
+    let inner = &text[start + 1..];
+    let closes = inner.starts_with('/');
+    let name_start = start + 1 + usize::from(closes);
+    let name = &text[name_start..];
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let length = name.find(|c: char| !is_of_name(c)).unwrap_or(name.len());
+    let name = &name[..length];
+    let first = name.chars().next()?;
+    if !(first.is_alphabetic() || first == '_') || name.contains("://") || name.contains('@') {
+        return None;
+    }
+    let rest = &text[name_start + length..];
+    let mut limit = MAX_TAG.min(rest.len());
+    while !rest.is_char_boundary(limit) {
+        limit -= 1;
+    }
+    let end = rest[..limit].find(close)?;
+    let attributes = &rest[..end];
+    // Attributes follow a space; the names of brackets stand alone or have a value: `[quote=Tom]`.
+    let is_tag = attributes.is_empty()
+        || attributes == "/"
+        || open == '<' && attributes.starts_with(char::is_whitespace) && !attributes.contains('<')
+        || open == '[' && attributes.starts_with('=');
+    is_tag.then(|| Tag { range: start..name_start + length + end + 1, name, closes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pieces::lines;
+    use super::*;
+
+    fn own(text: &str) -> String {
+        let mut voices = vec![SaidBy::User; text.len()];
+        for (range, voice) in written_by_programs(text, &lines(text), SaidBy::User) {
+            voices[range].fill(voice);
+        }
+        let own = text.bytes().zip(voices).filter(|(_, voice)| *voice == SaidBy::User);
+        String::from_utf8(own.map(|(byte, _)| byte).collect()).expect("whole characters")
+    }
+
+    #[test]
+    fn what_programs_write_is_found() {
+        for (text, left) in [
+            ("a <document>I moved</document> b", "a  b"),
+            ("<a1><b1>x</b1> y</a1> z", " z"),
+            ("<context>\nI moved\n\nmore", ""),
+            ("<user_query>I moved</user_query>", "I moved"),
+            ("[quote=Tom]I moved[/quote] ok", " ok"),
+            ("text <!-- my doctor --> more", "text  more"),
+            ("text <!-- my doctor", "text "),
+            ("```\nI moved\n```\nok", "\n\n\nok"),
+            ("{\"a\": \"I moved\"}", ""),
+            ("[cron:7f] I moved", ""),
+            ("<tom> I moved\nme too", "\nme too"),
+            ("I <3 you, 2 < 3 > 1, <b>I moved</b>, [1] [x] a[i]", ""),
+            ("> I moved\nok", "\nok"),
+        ] {
+            let kept = own(text);
+            let left = if left.is_empty() && text.starts_with("I <3") { text } else { left };
+            assert_eq!(kept, left, "{text}");
+        }
+    }
+}
