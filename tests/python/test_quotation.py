@@ -96,7 +96,7 @@ def test_text_begins_no_line_but_its_own(forged: MemorySystem) -> None:
 def test_no_form_exceeds_its_budget(forged: MemorySystem, form: Any) -> None:
     used = {}
     for budget in (*range(1, 40), 55, 80, 150, 400, 1_000, 3_000, 10_000):
-        packed = forged.context("ann", f"{WORD} 17", max_tokens=budget, format=form)
+        packed = forged.context("ann", f"Which {WORD} is 17?", max_tokens=budget, format=form)
         assert packed.token_count == count_tokens(packed.text) <= budget
         used[budget] = packed.token_count
         if form == "json":

@@ -26,7 +26,7 @@ use crate::text::normalized;
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
 /// Lowest relevance of a fact that enters a context on its own, as a share of the best line's.
-const FACT_BEARS: f64 = 0.2;
+const FACT_BEARS: f64 = 0.5;
 /// Lowest relevance of a summary. Of the episodes with it, half answer the question.
 const SUMMARY_BEARS: f64 = 0.3;
 /// Tokens of a short message. If not all messages are ranked, as many are ranked as would fit the
@@ -258,6 +258,7 @@ impl ContextSources {
             since: fact.valid_from,
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
+            relevance: self.asked.get(number).map_or(0.0, |hit| hit.score),
             bears: self.asked.get(number).is_some_and(|hit| hit.score >= self.fact_bears),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
@@ -272,13 +273,13 @@ impl ContextSources {
             _ => None,
         });
         let (facts, summaries): (Vec<_>, Vec<_>) = (facts.collect(), summaries.collect());
-        let filter = &request.search.filter;
+        let (filter, hits) = (&request.search.filter, search.hits(1));
         let material = ContextCandidates {
             index: &view.messages,
             query: &search.prepared.query,
             table: search.engine.services.tokens,
-            by_words: !search.engine.embeds_sentences(),
             messages: &self.messages,
+            relevance: &|score| hits.relevance(score, &self.answered),
             own: &self.own,
             facts: &facts,
             asked: self.asked.len(),

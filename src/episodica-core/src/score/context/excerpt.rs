@@ -27,6 +27,8 @@ const COMPARED: usize = 128;
 const FURTHER: f32 = 0.6;
 /// Weight of [`MaxSim`] relative to the share of the question's words.
 const LIKENESS: f32 = 0.5;
+/// Approximate number of characters per token.
+const TOKEN_CHARS: usize = 4;
 /// Number of sentences read between two cancellation checks.
 const BETWEEN_CHECKS: usize = 4_096;
 
@@ -109,14 +111,70 @@ pub(super) struct ScoredSentences<'m> {
 }
 
 impl ScoredSentences<'_> {
+    /// The best parts and their tokens by `count`: about `room` tokens, or `block` if the best part
+    /// is in a list or in code. `None` if even the best part does not fit into `left`.
+    pub fn fitting(
+        &self,
+        room: usize,
+        block: usize,
+        left: usize,
+        count: impl Fn(&Parts) -> Result<usize>,
+    ) -> Result<Option<(Parts, usize)>> {
+        let mut first = self.block();
+        let mut room = room;
+        if let Some(window) = &first {
+            let tokens = count(&joined(self.content, &self.pieces, vec![window.clone()]))?;
+            if tokens <= room.max(block) {
+                room = room.max(tokens);
+            } else {
+                first = None;
+            }
+        }
+        let mut chars = TOKEN_CHARS * room;
+        loop {
+            let parts = self.excerpt(chars, first.clone());
+            let tokens = count(&parts)?;
+            if tokens <= if chars > 0 { room } else { left } {
+                return Ok((!parts.is_empty()).then_some((parts, tokens)));
+            }
+            if chars == 0 {
+                return Ok(None);
+            }
+            chars = if chars > TOKEN_CHARS { chars * room / (tokens + 1) } else { 0 };
+        }
+    }
+
+    /// The list or the code that has the best sentence or follows it, with the line before it.
+    fn block(&self) -> Option<Range<usize>> {
+        let Self { content, pieces, best, .. } = self;
+        let number = *best.first()?;
+        let text = |number: usize| content[pieces[number].clone()].trim_start();
+        let is_fence = |number: &usize| text(*number).starts_with("```");
+        let open: Vec<usize> = (0..pieces.len()).filter(is_fence).collect();
+        let code = open.chunks_exact(2).find(|pair| {
+            let (first, last) = (pair[0], pair[1]);
+            (first.saturating_sub(1)..=last).contains(&number)
+        });
+        let window = code.map(|pair| pair[0]..pair[1] + 1).or_else(|| {
+            let is_item = |number: &usize| starts_item(text(*number));
+            let item =
+                [number, number + 1].into_iter().find(|at| *at < pieces.len() && is_item(at))?;
+            let start = (0..=item).rev().take_while(is_item).last()?;
+            Some(start..start + (start..pieces.len()).take_while(is_item).count())
+        })?;
+        let window = window.start.saturating_sub(1)..window.end;
+        (window.len() > 2).then_some(window)
+    }
+
     /// Best parts, about `most` characters in total, but at least one part long enough to be
-    /// understood.
-    pub fn excerpt(&self, most: usize) -> Parts {
+    /// understood, or the window `block`.
+    fn excerpt(&self, most: usize, block: Option<Range<usize>>) -> Parts {
         let Self { content, pieces, scores, best } = self;
         let Some(first) = best.first() else { return Vec::new() };
         let least = FURTHER * scores[*first];
-        let mut shown: Vec<Range<usize>> = Vec::new();
-        let mut left = most;
+        let shown_chars = |window| chars_of(content, pieces, window);
+        let mut left = most.saturating_sub(block.as_ref().map_or(0, shown_chars));
+        let mut shown: Vec<Range<usize>> = block.into_iter().collect();
         for number in best.iter().copied() {
             let is_inside = shown.iter().any(|window| window.contains(&number));
             if is_inside || scores[number] < least && !shown.is_empty() {
@@ -132,6 +190,13 @@ impl ScoredSentences<'_> {
         }
         joined(content, pieces, shown)
     }
+}
+
+/// True for a line of a list: after a dash, a star, a dot or a number.
+fn starts_item(line: &str) -> bool {
+    let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.starts_with(['-', '*', '•', '|'])
+        || after.len() < line.len() && after.starts_with(['.', ')', '、'])
 }
 
 /// Splits a text into sentences, and long sentences into pieces.

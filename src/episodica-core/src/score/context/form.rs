@@ -21,6 +21,9 @@ pub enum OutputForm {
     /// Lines under headings; uses the fewest tokens.
     #[default]
     Text,
+    /// As `Text`, but each message has its speaker and each day its year, so that every line can
+    /// stand under its heading without the lines before.
+    Lines,
     /// One JSON object with lists of facts, summaries and messages.
     Json,
     /// XML-like tags.
@@ -146,6 +149,7 @@ impl OutputForm {
     pub fn named(name: &str) -> Result<Self> {
         match name {
             "text" => Ok(Self::Text),
+            "lines" => Ok(Self::Lines),
             "json" => Ok(Self::Json),
             "xml" => Ok(Self::Xml),
             other => Err(Error::invalid(format!("format is unknown: `{other}`"))),
@@ -155,7 +159,7 @@ impl OutputForm {
     /// The output for an empty context.
     pub fn empty(self) -> &'static str {
         match self {
-            Self::Text => "",
+            Self::Text | Self::Lines => "",
             Self::Json => "{}",
             Self::Xml => "<memory/>",
         }
@@ -164,7 +168,7 @@ impl OutputForm {
     /// Token count of the output format's frame.
     pub(super) fn frame_tokens(self) -> usize {
         match self {
-            Self::Text => 0,
+            Self::Text | Self::Lines => 0,
             Self::Json => count_tokens("{\"facts\":[\n],\n\"messages\":[\n]}"),
             Self::Xml => count_tokens("<memory>\n</memory>"),
         }
@@ -174,7 +178,7 @@ impl OutputForm {
     pub(super) fn day_tokens(self) -> usize {
         let date = jiff::civil::date(2024, 11, 30);
         match self {
-            Self::Text => count_tokens(&day_heading(date, true)),
+            Self::Text | Self::Lines => count_tokens(&day_heading(date, true)),
             Self::Json => 0,
             Self::Xml => count_tokens(&format!("{}{DAY_END}", day_tag(date))),
         }
@@ -182,13 +186,13 @@ impl OutputForm {
 
     /// Token count of the heading over a year's facts.
     pub(super) fn year_tokens(self) -> usize {
-        if self == Self::Text { count_tokens(&fact_heading(2024)) } else { 0 }
+        if matches!(self, Self::Text | Self::Lines) { count_tokens(&fact_heading(2024)) } else { 0 }
     }
 
     /// Token count of the heading over the summaries.
     pub(super) fn summaries_tokens(self) -> usize {
         match self {
-            Self::Text => count_tokens(SUMMARIES),
+            Self::Text | Self::Lines => count_tokens(SUMMARIES),
             Self::Json => count_tokens("\"summaries\":[\n],\n"),
             Self::Xml => 0,
         }
@@ -198,8 +202,10 @@ impl OutputForm {
     /// where in the context that fact stands.
     pub(super) fn outdated_mark(self, since: Option<FactSince>) -> String {
         match (self, since) {
-            (Self::Text, None) => " [outdated]".to_owned(),
-            (Self::Text, Some(since)) => format!(" [outdated since {}]", since.in_text(true)),
+            (Self::Text | Self::Lines, None) => " [outdated]".to_owned(),
+            (Self::Text | Self::Lines, Some(since)) => {
+                format!(" [outdated since {}]", since.in_text(true))
+            }
             (Self::Json, None) => ",\"outdated\":true".to_owned(),
             (Self::Json, Some(since)) => {
                 format!(",\"outdated\":true,\"outdated_since\":\"{}\"", since.iso())
@@ -214,7 +220,7 @@ impl OutputForm {
     pub(super) fn fact(self, section: FactSection, since: FactSince, text: &str) -> String {
         match self {
             // Facts stand under their year.
-            Self::Text => {
+            Self::Text | Self::Lines => {
                 format!(
                     "- {}{}\n",
                     since.before_fact(section != FactSection::Facts),
@@ -235,7 +241,7 @@ impl OutputForm {
 
     pub(super) fn summary(self, text: &str) -> String {
         match self {
-            Self::Text => format!("- {}\n", one_line(text)),
+            Self::Text | Self::Lines => format!("- {}\n", one_line(text)),
             Self::Json => format!("{},\n", json!(one_line(text))),
             Self::Xml => {
                 let mut line = "<summary>".to_owned();
@@ -248,8 +254,8 @@ impl OutputForm {
     pub(super) fn message(self, line: &ContextLine<'_>) -> String {
         let mut text = String::with_capacity(line.content.len() + 64);
         match self {
-            Self::Text => {
-                if line.goes_on {
+            Self::Text | Self::Lines => {
+                if line.goes_on && self == Self::Text {
                     text.push(' ');
                 } else {
                     if line.gap {
@@ -299,7 +305,7 @@ impl OutputForm {
             return self.empty().to_owned();
         }
         match self {
-            Self::Text => self.as_text(pieces),
+            Self::Text | Self::Lines => self.as_text(pieces),
             Self::Json => self.as_json(pieces),
             Self::Xml => self.as_xml(pieces),
         }
@@ -328,7 +334,8 @@ impl OutputForm {
                     text.push_str(&self.summary(summary));
                 }
                 ContextPiece::Day(date) => {
-                    let is_new = year.replace(date.year()) != Some(date.year());
+                    let is_new =
+                        year.replace(date.year()) != Some(date.year()) || self == Self::Lines;
                     text.push_str(&day_heading(*date, is_new));
                 }
                 ContextPiece::Message(line) => text.push_str(&self.message(line)),

@@ -1,16 +1,18 @@
 //! Packs the records that answer a question into a token budget.
 //!
 //! A context quotes messages under their days, in the order of time, with the days that their
-//! relative dates mean. The best messages are quoted in part if they do not fit as a whole. A
-//! question comes with its reply, a short reply with its question, and the best message with its
-//! speaker's later message on the same subject. Facts that a model, the user or the application
-//! stated come first, grouped by the year since which they hold; an outdated message appears only
-//! together with the fact that supersedes it.
+//! relative dates mean. What ranks first goes in first, whole, with what belongs to it; then the
+//! best sentences of as many others as fit. A question comes with its reply, a short reply with its
+//! question, and the best message with its speaker's later message on the same subject. Facts that
+//! a model, the user or the application stated open the text, grouped by the year since which they
+//! hold; an outdated message appears only together with the fact that supersedes it.
 
+mod bearing;
 mod dates;
 mod excerpt;
 mod exchange;
 mod form;
+mod material;
 mod packing;
 mod quote;
 mod recalled;
@@ -21,6 +23,7 @@ mod text;
 pub use dates::unmarked;
 pub use excerpt::Parts;
 pub use form::{FactSection, OutputForm};
-pub use packing::{ContextCandidates, ContextParts, LineReason, pack};
+pub use material::{ContextCandidates, ContextParts, LineReason};
+pub use packing::pack;
 pub use recalled::{is_date, without_contexts};
 pub use text::{EpisodeSummary, KnownFact, Outdated, Successors};

@@ -1,155 +1,55 @@
-//! Selects the content of a context.
+//! Selects the lines of a context by one rule: what ranks first goes in first.
+//!
+//! Facts and messages that bear on the question are ranked together by relevance. The best half of
+//! the budget takes them whole, each with the replies, questions and later words that belong to it;
+//! a message that does not fit, and an assistant's long answer, is quoted where it matches. The
+//! rest of the budget goes on down the ranking: short messages whole, long ones in their best
+//! sentences, so that many places are heard. What is left over makes quotations longer.
 
 use std::collections::HashSet;
 
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
+use super::bearing::bearing;
 use super::dates::LineDates;
-use super::excerpt::{ExcerptTerms, Parts};
-use super::exchange::{is_small_talk, question_of, reply_to, said_later};
-use super::form::OutputForm;
-use super::text::{ContextWriter, EpisodeSummary, Excerpts, KnownFact, Outdated, WrittenContext};
-use crate::clock::DisplayZone;
+use super::excerpt::{ExcerptTerms, Parts, ScoredSentences};
+use super::exchange::{question_of, reply_to, said_later};
+use super::material::{ContextCandidates, ContextParts, LineReason};
+use super::text::{ContextWriter, Excerpts, WrittenContext};
 use crate::control::CallControl;
 use crate::error::Result;
-use crate::index::MessageIndex;
-use crate::score::ranking::LONG_TALK;
-use crate::score::{ParsedQuery, QueryTerm, ScoredMessage, TokenTable};
+use crate::text::is_cjk;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, words};
-use crate::text::{count_tokens, is_cjk};
 
-/// Price of length: messages are ranked by `score - PRICE x ln(tokens)`, so a message that is e
-/// times as long must score this much higher. Shorter messages count as [`SHORT`] tokens, so that
-/// none is chosen only for being short.
+/// Price of length: a message that is e times as long as a usual one, of [`USUAL`] tokens, must
+/// score this much higher.
 const PRICE: f64 = 0.1;
-const SHORT: usize = 24;
-/// Minimum score of a message, as a share of the best score, if the question is a single word.
-const SHARE_OF_BEST: f64 = 0.4;
-/// Maximum number of messages if none of the question's words occurs in any message: without a
-/// sentence embedder or with fewer than [`ENOUGH_WORDS`] words, and otherwise.
-const FEW: usize = 3;
-const FEW_BY_MEANING: usize = 10;
-const ENOUGH_WORDS: usize = 3;
+const USUAL: usize = 24;
+/// Share of the budget for the best facts and messages whole.
+const WHOLE: f64 = 0.5;
+/// Longest message that enters whole after them, in tokens.
+const LINE: usize = 100;
+/// Tokens of a quotation from a message that is not quoted whole.
+const SPAN: usize = 64;
+/// Share of the budget for companions: replies, questions and later messages of the best ones.
+const COMPANIONS: f64 = 0.1;
 /// Number of best messages of whose speakers a later message is included; for the best one, one
-/// more for every `LATER_TOKENS` of the budget.
+/// more for every [`LATER_TOKENS`] of the budget.
 const LATER_OF: usize = 3;
 const LATER_TOKENS: usize = 400;
-/// Maximum length of a companion (reply, question or later message), in tokens.
-const COMPANION: usize = 100;
-/// Number of rounds of refilling. Omitted speaker names save tokens, and each round spends the
-/// tokens that the last one saved.
-const ROUNDS: usize = 4;
-/// Minimum number of messages considered. With a large budget, as many are considered as would fit
-/// with eight tokens each.
-const CONSIDERED: usize = 512;
-/// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
-/// falls: there is room for more of the messages that prove the facts.
-const FACT_SHARE: f64 = 0.5;
-/// Facts get at least this many tokens: a fact says in one line what a reader would look for in
-/// several messages.
-const LEAST_FACT_TOKENS: f64 = 150.0;
-const SMALL_BUDGET: f64 = 400.0;
-/// Number of best messages that are quoted in part only if they do not fit, and the share of the
-/// budget (one in `BEST_PART`) that an excerpt of them gets.
-const BEST: usize = 3;
-const BEST_PART: usize = 3;
-/// Any other message is quoted in part if it has more than `LONG` tokens and more than a third of
-/// the budget. The part has `PART` tokens, or a tenth of the budget if that is more.
-const LONG: usize = 192;
-const PART: usize = 128;
-const PART_OF_BUDGET: usize = 10;
-/// Approximate number of characters per token.
-const TOKEN_CHARS: usize = 4;
-/// Number of messages whose tokens are counted between two cancellation checks.
+/// Fewest tokens by which a quotation is made longer.
+const LONGER: usize = 16;
+/// Tokens of the shortest line.
+const SHORTEST: usize = 4;
+/// Number of lines between two cancellation checks.
 const BETWEEN_CHECKS: usize = 64;
+/// Maximum number of rounds: names that are not repeated save tokens, and each round spends what
+/// the last one saved.
+const ROUNDS: usize = 3;
 
-/// The candidates for a context, each kind best first.
-pub struct ContextCandidates<'a> {
-    /// All messages.
-    pub index: &'a MessageIndex,
-    /// The question.
-    pub query: &'a ParsedQuery,
-    /// Compares tokens by meaning.
-    pub table: &'a dyn TokenTable,
-    /// True without a sentence embedder: only words find messages.
-    pub by_words: bool,
-    /// The messages that answer the question, best first.
-    pub messages: &'a [ScoredMessage],
-    /// For messages that contain an earlier context: the parts that may be quoted.
-    pub own: &'a FxHashMap<u32, Parts>,
-    /// Current facts. Those from index `asked` on are included only because they supersede the
-    /// content of a message.
-    pub facts: &'a [KnownFact],
-    /// Number of facts that answer the question.
-    pub asked: usize,
-    /// Tests whether a message may be shown.
-    pub admits: &'a dyn Fn(u32) -> bool,
-    /// Messages with superseded content.
-    pub outdated: &'a Outdated,
-    /// Summaries of episodes.
-    pub summaries: &'a [EpisodeSummary],
-    /// The output format.
-    pub form: OutputForm,
-    /// Time zone in which dates are shown.
-    pub zone: &'a DisplayZone,
-}
-
-/// A packed context.
-#[derive(Debug, Clone, Default)]
-pub struct ContextParts {
-    /// The text, ready for a prompt; at most as many tokens as the budget.
-    pub text: String,
-    /// Token count of `text` (o200k_base).
-    pub token_count: usize,
-    /// The included messages, in the order of the text.
-    pub messages: Vec<u32>,
-    /// The included messages that are quoted in part.
-    pub excerpts: Vec<u32>,
-    /// The included facts, in the order of the text, by index.
-    pub facts: Vec<usize>,
-    /// The included summaries, by index.
-    pub summaries: Vec<usize>,
-    /// For each included message that is not a hit, the reason why it is included.
-    pub reasons: FxHashMap<u32, LineReason>,
-}
-
-/// The reason why a message that did not match by itself is in a context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineReason {
-    /// It replies to the question of a hit.
-    Reply,
-    /// It asks the question that a short hit answers.
-    Question,
-    /// It is a later message of the best hit's speaker on the same subject.
-    Later,
-}
-
-impl LineReason {
-    /// The name in the public interface.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reply => "reply",
-            Self::Question => "question",
-            Self::Later => "later",
-        }
-    }
-}
-
-impl ContextParts {
-    /// The empty context in this format, or no text if the budget is too small for its frame.
-    pub fn empty(form: OutputForm, budget: usize) -> Self {
-        let tokens = count_tokens(form.empty());
-        if tokens > budget {
-            return Self::default();
-        }
-        Self { text: form.empty().to_owned(), token_count: tokens, ..Self::default() }
-    }
-}
-
-/// Packs the best candidates into `budget` tokens: facts up to their share, then messages, then
-/// more facts and summaries.
+/// Packs the best candidates into `budget` tokens.
 ///
 /// # Errors
 /// The error of `control` if the caller cancelled.
@@ -164,13 +64,15 @@ pub fn pack(
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     PackingRun {
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
-        day_tokens: form.day_tokens(),
-        year_tokens: form.year_tokens(),
         sought: ExcerptTerms::new(material.query, index, material.table),
         material,
         writer,
         budget,
+        used: form.frame_tokens(),
+        days: HashSet::new(),
         chosen: Vec::new(),
+        said: HashSet::new(),
+        sentences: FxHashMap::default(),
         excerpts: Excerpts::default(),
         inside: HashSet::new(),
         reasons: FxHashMap::default(),
@@ -179,33 +81,22 @@ pub fn pack(
     .pack()
 }
 
-/// Tokens reserved for facts before messages are added.
-fn fact_tokens(budget: usize) -> usize {
-    let budget = budget as f64;
-    let of_small = FACT_SHARE * budget.min(SMALL_BUDGET);
-    let share = of_small * (SMALL_BUDGET / budget).min(1.0).sqrt();
-    share.max(LEAST_FACT_TOKENS.min(budget)) as usize
+/// A ranked candidate.
+#[derive(Clone, Copy)]
+enum Line {
+    Fact(usize),
+    Message(u32),
 }
 
-/// A message that may enter a context.
-struct WantedMessage {
-    slot: u32,
-    /// Token count of the whole message; a lower bound if it cannot fit.
-    tokens: usize,
-    /// Tokens that the message uses: its own, or those of its excerpt.
-    cost: usize,
-    /// True if the message is quoted whole where it fits.
-    is_best: bool,
-    /// The message that a short reply answers, without which it is not included.
-    question: Option<u32>,
-    /// Later messages of the speaker on the same subject.
-    later: Vec<u32>,
-}
-
-/// Tokens that a selection uses, and its days.
-struct BudgetUse {
-    used: usize,
-    days: HashSet<Date>,
+/// How a message may enter.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Most tokens of the whole selection with it.
+    limit: usize,
+    /// Most tokens of the message whole.
+    whole: usize,
+    /// Most tokens of a list or of code that matches best, if it is not quoted whole.
+    block: usize,
 }
 
 /// The words of a text in lower case, without what follows an apostrophe: "Nina" of "Nina's".
@@ -219,15 +110,18 @@ struct PackingRun<'a> {
     writer: ContextWriter<'a>,
     sought: ExcerptTerms<'a>,
     budget: usize,
-    /// Token count of a day heading with its year.
-    day_tokens: usize,
-    year_tokens: usize,
     fact_tokens: Vec<usize>,
-    /// The selected messages, in the order of selection.
+    /// Upper bound of the selection's tokens, and its days.
+    used: usize,
+    days: HashSet<Date>,
+    /// The selected messages, in the order of selection, and who said what.
     chosen: Vec<u32>,
+    said: HashSet<(&'a str, &'a str)>,
     inside: HashSet<u32>,
     reasons: FxHashMap<u32, LineReason>,
-    /// The quoted parts of those selected messages that did not fit.
+    /// The sentences of messages that were compared with the question.
+    sentences: FxHashMap<u32, ScoredSentences<'a>>,
+    /// The quoted parts of messages that are not included whole.
     excerpts: Excerpts,
     /// The selected facts, in the order of selection.
     known: Vec<usize>,
@@ -235,100 +129,198 @@ struct PackingRun<'a> {
 
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
-        let share = fact_tokens(self.budget);
-        let wanted = self.wanted()?;
-        self.add_facts(share, |fact| fact.bears);
+        let ranked = self.ranked()?;
+        self.add_best(&ranked)?;
+        self.recount()?;
         for _ in 0..ROUNDS {
-            let before = self.chosen.len();
-            self.add_messages(&wanted)?;
-            // The included messages already state some of the facts, so other relevant facts take
-            // their place.
+            let before = (self.chosen.len(), self.known.len());
+            self.add_places(&ranked)?;
             self.drop_told();
-            self.add_facts(share, |fact| fact.bears);
-            if self.chosen.len() == before {
+            self.recount()?;
+            if (self.chosen.len(), self.known.len()) == before {
                 break;
             }
         }
-        let left = self.budget.saturating_sub(self.used()?);
-        self.add_facts(self.known_tokens() + left, |fact| fact.bears);
+        self.lengthen()?;
+        self.recount()?;
         let summaries = self.summaries()?;
         self.fit(summaries)
     }
 
-    /// The best messages that are relevant to the question. Scores do not separate messages if the
-    /// question is a greeting, a single word, or has no word that occurs in any message.
-    fn bearing(&self) -> Vec<&ScoredMessage> {
-        let ContextCandidates { messages, query, index, by_words, .. } = *self.material;
-        let considered = messages.iter().take(CONSIDERED.max(self.budget / 8));
-        let is_short = index.len() < LONG_TALK;
-        if is_short || !query.named.is_empty() || query.names_a_day() {
-            return considered.collect();
+    /// The facts and messages that bear on the question, best first.
+    fn ranked(&self) -> Result<Vec<Line>> {
+        let ContextCandidates { facts, asked, relevance, .. } = *self.material;
+        let messages = bearing(self.material, &self.sought, self.budget);
+        let mut lines: Vec<(f64, Line)> = Vec::with_capacity(messages.len());
+        for (number, one) in messages.into_iter().enumerate() {
+            if number.is_multiple_of(BETWEEN_CHECKS) {
+                self.writer.control.check()?;
+            }
+            let tokens = self.writer.message_tokens(one.slot, self.budget)?.max(USUAL);
+            let price = PRICE * (tokens as f64 / USUAL as f64).ln();
+            lines.push((relevance(one.score - price), Line::Message(one.slot)));
         }
-        let postings = &index.field.postings;
-        let is_said = |term: &QueryTerm| {
-            !term.variants.is_empty() || postings.document_frequency(&term.text) > 0
-        };
-        // A sentence embedder finds other words for the same, but needs words enough to do so: "hi"
-        // is near every greeting.
-        if !query.terms.iter().any(is_said) {
-            let is_vague = by_words || query.terms.len() < ENOUGH_WORDS;
-            return considered.take(if is_vague { FEW } else { FEW_BY_MEANING }).collect();
-        }
-        if query.terms.len() != 1 {
-            return considered.collect();
-        }
-        let least = messages.first().map_or(0.0, |best| SHARE_OF_BEST * best.score);
-        let has_it = |slot| self.sought.words(&index.get(slot).content) > 0.0;
-        considered.filter(|one| one.score >= least || has_it(one.slot)).collect()
+        let bearing = (0..asked).filter(|number| facts[*number].bears);
+        lines.extend(bearing.map(|number| (facts[number].relevance, Line::Fact(number))));
+        lines.sort_by(|a, b| b.0.total_cmp(&a.0));
+        Ok(lines.into_iter().map(|(_, line)| line).collect())
     }
 
-    /// True for small talk in a long conversation that contains no word of the question.
-    fn is_small_talk(&self, slot: u32) -> bool {
-        let index = self.material.index;
-        let is_omitted = index.len() >= LONG_TALK && is_small_talk(index, slot);
-        is_omitted && self.sought.words(&index.get(slot).content) == 0.0
-    }
-
-    /// The messages ranked by score and length.
-    fn wanted(&self) -> Result<Vec<WantedMessage>> {
-        let messages = self.bearing();
-        let mut wanted: Vec<(f64, WantedMessage)> = messages
-            .iter()
-            .enumerate()
-            .filter(|(number, message)| *number == 0 || !self.is_small_talk(message.slot))
-            .map(|(number, message)| {
-                if number.is_multiple_of(BETWEEN_CHECKS) {
-                    self.writer.control.check()?;
+    /// Adds the best lines whole up to their share of the budget, each with its companions; the
+    /// best message of a person may take all of it.
+    fn add_best(&mut self, ranked: &[Line]) -> Result<()> {
+        let half = (self.budget as f64 * WHOLE) as usize;
+        let mut room = ((self.budget as f64 * COMPANIONS) as usize).max(LINE / 2);
+        let mut number = 0;
+        for line in ranked {
+            match *line {
+                Line::Fact(number) => self.add_fact(number, half),
+                Line::Message(slot) => {
+                    let by_agent = self.material.index.priors()[slot as usize].by_agent;
+                    let limit = if number == 0 && !by_agent { self.budget } else { half };
+                    let block = if number == 0 { half } else { SPAN };
+                    self.add_message(slot, Entry { limit, whole: limit, block })?;
+                    self.add_companions(slot, number, &mut room)?;
+                    number += 1;
                 }
-                let own = self.material.own.get(&message.slot);
-                let tokens = match own {
-                    Some(parts) => self.writer.excerpt_tokens(message.slot, parts)?,
-                    None => self.writer.message_tokens(message.slot, self.budget)?,
-                };
-                let is_best = number < BEST;
-                let part = if is_best {
-                    self.budget / BEST_PART
-                } else {
-                    PART.max(self.budget / PART_OF_BUDGET)
-                };
-                let question = question_of(self.material.index, message.slot);
-                let answered = self.companion(question)?.map_or(0, |question| question.tokens);
-                let least = if is_best { 0 } else { LONG };
-                let is_long = own.is_none() && tokens > least.max(self.budget / BEST_PART);
-                let cost = if is_long { part } else { tokens };
-                let worth = message.score - PRICE * ((cost + answered).max(SHORT) as f64).ln();
-                let (slot, later) = (message.slot, Vec::new());
-                Ok((worth, WantedMessage { slot, tokens, cost, is_best, question, later }))
-            })
-            .collect::<Result<_>>()?;
-        wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
-        if !self.material.query.asks_past {
-            for (number, (_, best)) in wanted.iter_mut().take(LATER_OF).enumerate() {
-                let most = if number == 0 { 1 + self.budget / LATER_TOKENS } else { 1 };
-                best.later = self.said_later(best.slot, most)?;
+            }
+            if self.used + SHORTEST > half {
+                break;
             }
         }
-        Ok(wanted.into_iter().map(|(_, wanted)| wanted).collect())
+        Ok(())
+    }
+
+    /// Adds lines in the order of the ranking, long messages in their best sentences.
+    fn add_places(&mut self, ranked: &[Line]) -> Result<()> {
+        let limit = self.budget;
+        for (number, line) in ranked.iter().enumerate() {
+            if self.used + SHORTEST > limit {
+                break;
+            }
+            if number.is_multiple_of(BETWEEN_CHECKS) {
+                self.writer.control.check()?;
+            }
+            match *line {
+                Line::Fact(number) => self.add_fact(number, limit),
+                Line::Message(slot) => {
+                    self.add_message(slot, Entry { limit, whole: LINE, block: SPAN })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a fact if it fits and no included message tells it.
+    fn add_fact(&mut self, number: usize, limit: usize) {
+        let tokens = self.fact_tokens[number] + self.year_tokens(number);
+        if self.used + tokens <= limit && !self.known.contains(&number) && !self.is_told(number) {
+            self.known.push(number);
+            self.used += tokens;
+        }
+    }
+
+    /// Token count of the heading over a fact, if the fact needs one.
+    fn year_tokens(&self, number: usize) -> usize {
+        let heading = |number: usize| {
+            let fact = &self.material.facts[number];
+            (fact.section, self.writer.date(fact.since).year())
+        };
+        let is_known = self.known.iter().any(|known| heading(*known) == heading(number));
+        if is_known { 0 } else { self.material.form.year_tokens() }
+    }
+
+    /// Adds a message, with the question that a short reply answers and the facts that supersede
+    /// it, if it fits.
+    fn add_message(&mut self, slot: u32, entry: Entry) -> Result<bool> {
+        let message = self.material.index.get(slot);
+        let is_repeat = self.said.contains(&(message.speaker(), &*message.content));
+        if self.inside.contains(&slot) || is_repeat {
+            return Ok(false);
+        }
+        let question = question_of(self.material.index, slot);
+        let question = question.filter(|one| self.is_companion(*one).unwrap_or(false));
+        let (day, successors) = (self.writer.place(slot).0, self.missing_successors(slot));
+        let mut beside = if self.days.contains(&day) { 0 } else { self.material.form.day_tokens() };
+        for number in &successors {
+            beside += self.fact_tokens[*number] + self.year_tokens(*number);
+        }
+        if let Some(question) = question {
+            beside += self.writer.message_tokens(question, self.budget)?;
+        }
+        let Some(left) = entry.limit.checked_sub(self.used + beside) else { return Ok(false) };
+        let Some((parts, tokens)) = self.quotation(slot, entry, left)? else { return Ok(false) };
+        self.excerpts.extend(parts.map(|parts| (slot, parts)));
+        if let Some(question) = question {
+            self.include(question);
+            self.reasons.insert(question, LineReason::Question);
+        }
+        self.include(slot);
+        self.known.extend(successors);
+        self.used += tokens + beside;
+        Ok(true)
+    }
+
+    /// How a message is quoted in `left` tokens: its parts (`None`: all of it), and their tokens.
+    fn quotation(
+        &mut self,
+        slot: u32,
+        entry: Entry,
+        left: usize,
+    ) -> Result<Option<(Option<Parts>, usize)>> {
+        if let Some(own) = self.material.own.get(&slot) {
+            let tokens = self.writer.excerpt_tokens(slot, own)?;
+            return Ok((tokens <= left).then(|| (Some(own.clone()), tokens)));
+        }
+        let tokens = self.writer.message_tokens(slot, self.budget)?;
+        if tokens <= left.min(entry.whole) {
+            return Ok(Some((None, tokens)));
+        }
+        if tokens <= SPAN {
+            return Ok(None);
+        }
+        let excerpt = self.excerpt(slot, SPAN.min(left), entry.block.min(left), left)?;
+        Ok(excerpt.map(|(parts, tokens)| (Some(parts), tokens)))
+    }
+
+    fn include(&mut self, slot: u32) {
+        self.days.insert(self.writer.place(slot).0);
+        let message = self.material.index.get(slot);
+        self.said.insert((message.speaker(), &message.content));
+        self.inside.insert(slot);
+        self.chosen.push(slot);
+    }
+
+    /// True for a message that may come along with another: not included yet, and short.
+    fn is_companion(&self, slot: u32) -> Result<bool> {
+        let is_new = !self.inside.contains(&slot) && (self.material.admits)(slot);
+        Ok(is_new && self.writer.message_tokens(slot, LINE)? <= LINE)
+    }
+
+    /// Adds the reply to a question, and what the speaker of a message that ranks among the best,
+    /// by its `number`, said later, in `room` tokens.
+    fn add_companions(&mut self, slot: u32, number: usize, room: &mut usize) -> Result<()> {
+        let mut companions = Vec::new();
+        let is_told = self.inside.contains(&slot) || self.is_cited(slot);
+        if is_told && number < LATER_OF && !self.material.query.asks_past {
+            let most = if number == 0 { 1 + self.budget / LATER_TOKENS } else { 1 };
+            let later = self.said_later(slot, most)?;
+            companions.extend(later.into_iter().map(|later| (LineReason::Later, later)));
+        }
+        if self.inside.contains(&slot) {
+            let reply = reply_to(self.material.index, slot);
+            companions.extend(reply.map(|reply| (LineReason::Reply, reply)));
+        }
+        for (reason, companion) in companions {
+            let before = self.used;
+            let limit = self.budget.min(before + *room);
+            let entry = Entry { limit, whole: LINE, block: 0 };
+            if self.is_companion(companion)? && self.add_message(companion, entry)? {
+                self.reasons.insert(companion, reason);
+                *room = room.saturating_sub(self.used - before);
+            }
+        }
+        Ok(())
     }
 
     /// Up to `most` later messages of the speaker of a message, under other headings.
@@ -342,115 +334,44 @@ impl PackingRun<'_> {
         said_later(index, table, slot, messages, most, is_later)
     }
 
-    /// Adds messages while they fit, each with the facts that supersede its content and with its
-    /// companions; if the best messages do not fit, adds excerpts of them.
-    fn add_messages(&mut self, wanted: &[WantedMessage]) -> Result<()> {
-        let index = self.material.index;
-        let mut room = self.room()?;
-        let all: usize = wanted.iter().map(|wanted| wanted.cost).sum();
-        for message in wanted {
-            let slot = message.slot;
-            let question = self.companion(message.question)?;
-            let reserved = question.map_or(0, |question| question.tokens);
-            let is_part = message.is_best && message.cost < message.tokens;
-            // A long message gets the tokens that the other messages leave over, which may need
-            // less than the budget.
-            let others = all - message.cost;
-            room.used += reserved;
-            let fits = is_part || room.used + message.cost <= self.budget;
-            let is_added = fits
-                && !self.inside.contains(&slot)
-                && self.add_message(&mut room, message, others)?;
-            room.used -= reserved;
-            let mut companions = Vec::new();
-            if is_added {
-                companions.extend(message.question.map(|to| (LineReason::Question, to)));
-            }
-            // A fact may say the same as the message.
-            if !message.later.is_empty() && (self.inside.contains(&slot) || self.is_cited(slot)) {
-                companions.extend(message.later.iter().map(|later| (LineReason::Later, *later)));
-            }
-            if is_added {
-                companions.extend(reply_to(index, slot).map(|reply| (LineReason::Reply, reply)));
-            }
-            for (reason, companion) in companions {
-                let Some(companion) = self.companion(Some(companion))? else { continue };
-                if self.add_message(&mut room, &companion, 0)? {
-                    self.reasons.insert(companion.slot, reason);
-                }
+    /// Makes quotations longer, up to the whole message, as far as the budget reaches.
+    fn lengthen(&mut self) -> Result<()> {
+        for slot in self.chosen.clone() {
+            let is_own = self.material.own.contains_key(&slot);
+            let Some(parts) = self.excerpts.get(&slot).filter(|_| !is_own) else { continue };
+            let now = self.writer.excerpt_tokens(slot, parts)?;
+            let room = now + self.budget.saturating_sub(self.used);
+            let whole = self.writer.message_tokens(slot, self.budget)?;
+            if whole <= room {
+                self.excerpts.remove(&slot);
+                self.used = self.used - now + whole;
+            } else if room >= now + LONGER
+                && let Some((parts, tokens)) = self.excerpt(slot, room, room, room)?
+                && tokens > now
+            {
+                self.excerpts.insert(slot, parts);
+                self.used = self.used - now + tokens;
             }
         }
         Ok(())
     }
 
-    /// The message as a companion, if it may be included, is not yet, and is not too long.
-    fn companion(&self, slot: Option<u32>) -> Result<Option<WantedMessage>> {
-        let is_new = |slot: &u32| !self.inside.contains(slot) && (self.material.admits)(*slot);
-        let Some(slot) = slot.filter(is_new) else { return Ok(None) };
-        let tokens = self.writer.message_tokens(slot, COMPANION)?;
-        let (question, later) = (None, Vec::new());
-        let whole = WantedMessage { slot, tokens, cost: tokens, is_best: false, question, later };
-        Ok((tokens <= COMPANION).then_some(whole))
-    }
-
-    /// Adds a message if it fits, with the facts that supersede its content. Adds a long message in
-    /// part, unless the other messages, with `others` tokens, leave room for the whole.
-    fn add_message(
+    /// The best-matching parts of a message and their token count: about `room` tokens, or `block`
+    /// if the best part is a list or code; `None` if even the best part does not fit into `left`.
+    fn excerpt(
         &mut self,
-        room: &mut BudgetUse,
-        wanted: &WantedMessage,
-        others: usize,
-    ) -> Result<bool> {
-        let &WantedMessage { slot, mut tokens, cost, is_best, .. } = wanted;
-        let (day, _) = self.writer.place(slot);
-        let heading = if room.days.contains(&day) { 0 } else { self.day_tokens };
-        let successors = self.missing_successors(slot);
-        let facts: usize =
-            successors.iter().map(|number| self.fact_tokens[*number] + self.year_tokens).sum();
-        let left = self.budget.saturating_sub(room.used + heading + facts);
-        let most = left.min(cost.max(left.saturating_sub(others)));
-        if cost < tokens && tokens > if is_best { left } else { most } {
-            let Some((parts, counted)) = self.excerpt(slot, most, left)? else { return Ok(false) };
-            self.excerpts.insert(slot, parts);
-            tokens = counted;
+        slot: u32,
+        room: usize,
+        block: usize,
+        left: usize,
+    ) -> Result<Option<(Parts, usize)>> {
+        if !self.sentences.contains_key(&slot) {
+            let content = &self.material.index.get(slot).content;
+            let compared = self.sought.compare(content, self.writer.control)?;
+            self.sentences.insert(slot, compared);
         }
-        if tokens > left {
-            return Ok(false);
-        }
-        if let Some(parts) = self.material.own.get(&slot) {
-            self.excerpts.insert(slot, parts.clone());
-        }
-        room.used += tokens + heading + facts;
-        room.days.insert(day);
-        self.inside.insert(slot);
-        self.chosen.push(slot);
-        self.known.extend(successors);
-        Ok(true)
-    }
-
-    /// Tokens that the selection uses so far.
-    fn room(&self) -> Result<BudgetUse> {
-        let days = self.chosen.iter().map(|slot| self.writer.place(*slot).0).collect();
-        Ok(BudgetUse { used: self.used()?, days })
-    }
-
-    /// The best-matching parts of a message, about `room` tokens, and their token count; `None` if
-    /// even the best part does not fit into `left`.
-    fn excerpt(&mut self, slot: u32, room: usize, left: usize) -> Result<Option<(Parts, usize)>> {
-        let content = &self.material.index.get(slot).content;
-        let compared = self.sought.compare(content, self.writer.control)?;
-        let mut chars = TOKEN_CHARS * room;
-        loop {
-            let parts = compared.excerpt(chars);
-            let tokens = self.writer.excerpt_tokens(slot, &parts)?;
-            if tokens <= if chars > 0 { room } else { left } {
-                return Ok((!parts.is_empty()).then_some((parts, tokens)));
-            }
-            if chars == 0 {
-                return Ok(None);
-            }
-            chars = if chars > TOKEN_CHARS { chars * room / (tokens + 1) } else { 0 };
-        }
+        self.sentences[&slot]
+            .fitting(room, block, left, |parts| self.writer.excerpt_tokens(slot, parts))
     }
 
     /// True if an included fact cites the message.
@@ -470,27 +391,14 @@ impl PackingRun<'_> {
         facts.filter(|number| !self.known.contains(number)).collect()
     }
 
-    /// Adds the `wanted` facts, best first, that no included message states, as long as all facts
-    /// have at most `most` tokens.
-    fn add_facts(&mut self, most: usize, wanted: impl Fn(&KnownFact) -> bool) {
-        let mut used = self.known_tokens();
-        for number in 0..self.material.asked {
-            let fits = used + self.fact_tokens[number] <= most;
-            let is_wanted = fits && wanted(&self.material.facts[number]);
-            if is_wanted && !self.known.contains(&number) && !self.is_told(number) {
-                self.known.push(number);
-                match self.known_tokens() {
-                    tokens if tokens <= most => used = tokens,
-                    _ => drop(self.known.pop()),
-                }
-            }
-        }
-    }
-
-    /// True if the messages that prove a fact are included, and their lines have each name, number
-    /// and date of the fact. Of a fact in a script without capitals, they must have each character.
+    /// True if included messages tell a fact: one has its words, or those that prove it have each
+    /// name, number and date of it. Of a fact in a script without capitals, they must have each
+    /// character.
     fn is_told(&self, number: usize) -> bool {
         let fact = &self.material.facts[number];
+        if self.said.iter().any(|(_, said)| *said == fact.text) {
+            return true;
+        }
         if fact.sources.is_empty() || !fact.sources.iter().all(|slot| self.is_whole(*slot)) {
             return false;
         }
@@ -513,7 +421,7 @@ impl PackingRun<'_> {
         format!("{} {day} {}", message.speaker(), self.writer.whole(slot))
     }
 
-    /// Removes facts that included messages state, except those that supersede a message's content.
+    /// Removes facts that included messages tell, except those that supersede a message's content.
     fn drop_told(&mut self) {
         let outdated = self.chosen.iter().filter_map(|slot| self.material.outdated.get(slot));
         let needed: HashSet<usize> =
@@ -523,17 +431,9 @@ impl PackingRun<'_> {
         self.known = known;
     }
 
-    /// Token count of the facts selected so far.
-    fn known_tokens(&self) -> usize {
-        let year = |number: &usize| self.writer.date(self.material.facts[*number].since).year();
-        let years: HashSet<i16> = self.known.iter().map(year).collect();
-        let facts: usize = self.known.iter().map(|number| self.fact_tokens[*number]).sum();
-        facts + years.len() * self.year_tokens
-    }
-
     /// Summaries, best first and within the budget, of episodes that have no included message.
     fn summaries(&self) -> Result<Vec<usize>> {
-        let mut used = self.used()?;
+        let mut used = self.used;
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
         for (number, summary) in self.material.summaries.iter().enumerate() {
             if summary.sources.iter().any(|slot| self.inside.contains(slot)) {
@@ -550,13 +450,13 @@ impl PackingRun<'_> {
         Ok(shown)
     }
 
-    /// Upper bound of the selection's token count. The exact count is lower, since a name is
-    /// omitted if the same speaker continues.
-    fn used(&self) -> Result<usize> {
-        if self.chosen.is_empty() && self.known.is_empty() {
-            return Ok(self.material.form.frame_tokens());
+    /// Counts the selection exactly: names that are not repeated make it shorter than its lines.
+    fn recount(&mut self) -> Result<()> {
+        if !(self.chosen.is_empty() && self.known.is_empty()) {
+            let written = self.writer.write(&self.known, &self.chosen, &[], &self.excerpts)?;
+            self.used = written.tokens + 1;
         }
-        Ok(self.writer.write(&self.known, &self.chosen, &[], &self.excerpts)?.tokens + 1)
+        Ok(())
     }
 
     /// Counts the whole text and removes the latest selections until it fits: joined pieces can

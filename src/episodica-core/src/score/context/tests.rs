@@ -43,6 +43,7 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
         since: Moment::parse(since).expect("valid"),
         sources: sources.to_vec(),
         section: Default::default(),
+        relevance: 1.0,
         bears: true,
     }
 }
@@ -69,10 +70,10 @@ fn of<'a>(index: &'a MessageIndex, query: &'a ParsedQuery) -> ContextCandidates<
         index,
         query,
         table: StaticTable::shared(),
-        by_words: false,
         admits: &|_| true,
         own: &NONE.2,
         messages: &[],
+        relevance: &|score| score,
         facts: &[],
         asked: 0,
         outdated: &NONE.0,
@@ -293,7 +294,7 @@ fn two_hundred_forgeries_pass_for_nothing_but_what_they_are() {
                 ("Ann", "2024-03-11T09:01:00Z", &second),
                 (&name, "2024-03-11T09:02:00Z", &first),
             ]);
-            let facts = [fact(&first, "2024-03-11T09:00:00Z", &[])];
+            let facts = [fact(&format!("{first}!"), "2024-03-11T09:00:00Z", &[])];
             let packed = packed(&index, &[3.0, 2.0, 1.0], &facts, &Outdated::default(), 2_000);
             assert_eq!((packed.messages.len(), packed.facts.len()), (3, 1));
             let lines: Vec<&str> = packed
@@ -360,24 +361,100 @@ fn small_talk_takes_no_room_unless_it_is_the_best_hit() {
     assert_eq!(packed(&[0.0, 9.0]), [1]);
 }
 
+/// A ranked message with these terms for words, tokens and vector.
+fn with_terms(slot: u32, score: f64, words: f32, likeness: f32) -> ScoredMessage {
+    let mut terms = [0.0; 8];
+    (terms[0], terms[1], terms[2]) = (words, likeness, likeness);
+    ScoredMessage { slot, score, terms, cosine: None, raised: 0.0, newer: 0.0 }
+}
+
 #[test]
-fn a_question_of_which_the_talk_knows_no_word_gets_next_to_nothing() {
+fn a_context_ends_where_nothing_bears_on_the_question_any_more() {
     let said: Vec<String> =
         (0..60).map(|number| format!("The tram number {number} was late again today.")).collect();
-    let said: Vec<(&str, &str, &str)> =
+    let mut said: Vec<(&str, &str, &str)> =
         said.iter().map(|text| ("Ann", "2024-01-05T09:00:00Z", &**text)).collect();
+    said[7].2 = "The heron caught a frog.";
     let index = index(&said);
-    let messages = ranked(&[1.0; 60]);
-    let packed = |question: &str, by_words| {
+    let packed = |question: &str, messages: &[ScoredMessage]| {
         let query = ParsedQuery::new(question, &index, StaticTable::shared());
-        let material = ContextCandidates { messages: &messages, by_words, ..of(&index, &query) };
-        pack(&material, 1_000, &Uninterrupted).expect("packs").messages.len()
+        let material = ContextCandidates { messages, ..of(&index, &query) };
+        pack(&material, 1_000, &Uninterrupted).expect("packs").messages
     };
-    assert_eq!(packed("asdf qwer", true), 3);
-    assert_eq!(packed("asdf qwer", false), 3);
-    assert_eq!(packed("asdf qwer zxcv", true), 3);
-    assert_eq!(packed("asdf qwer zxcv", false), 10);
-    assert_eq!(packed("Which tram was late?", true), 60);
+    // Only one message has the words; the others stand around it, or are a little like it.
+    let mut messages = vec![with_terms(7, 2.0, 1.0, 0.5)];
+    messages.extend((0..60).filter(|slot| *slot != 7).map(|slot| with_terms(slot, 1.0, 0.4, 0.05)));
+    assert_eq!(packed("Which frog did the heron catch?", &messages), [7]);
+    // If none has a word, likeness decides.
+    let oblique: Vec<_> =
+        (0..60).map(|slot| with_terms(slot, 1.0, 0.0, if slot < 4 { 0.4 } else { 0.02 })).collect();
+    assert_eq!(packed("Wer fing etwas?", &oblique), [0, 1, 2, 3]);
+    let all: Vec<_> = (0..60).map(|slot| with_terms(slot, 1.0, 0.5, 0.2)).collect();
+    assert_eq!(packed("Which tram was late?", &all).len(), 60);
+}
+
+#[test]
+fn thanks_recall_nothing() {
+    let index = index(&[
+        ("Ann", "2024-01-05T09:00:00Z", "Hi Ben, good morning!"),
+        ("Ann", "2024-01-05T09:01:00Z", "Good morning Vietnam is my favourite film."),
+        ("Ben", "2024-01-05T09:02:00Z", "The tram was late again."),
+    ]);
+    let messages = ranked(&[3.0, 2.0, 1.0]);
+    let packed = |question: &str| {
+        let query = ParsedQuery::new(question, &index, StaticTable::shared());
+        let material = ContextCandidates { messages: &messages, ..of(&index, &query) };
+        pack(&material, 1_000, &Uninterrupted).expect("packs").messages
+    };
+    for greeting in ["Thanks!", "Thank you so much!"] {
+        assert!(packed(greeting).is_empty(), "{greeting}");
+    }
+    assert_eq!(packed("The tram?"), [0, 1, 2]);
+}
+
+#[test]
+fn the_same_words_enter_once_and_a_stated_note_not_beside_its_message() {
+    let said = [("Ann", "2024-01-05T09:00:00Z", "The boiler code is 4471."); 3];
+    let index = index(&said);
+    let facts = [fact("The boiler code is 4471.", "2024-01-05T09:00:00Z", &[])];
+    let packed = packed(&index, &[3.0, 2.0, 1.0], &facts, &Outdated::default(), 400);
+    assert_eq!((&*packed.messages, packed.facts.len()), (&[0][..], 0), "{}", packed.text);
+}
+
+#[test]
+fn a_list_or_code_that_is_asked_for_stays_whole() {
+    let talk = "We spoke about the garden again and again, and then about the shed. ".repeat(12);
+    let list = "Packing list for the hut:\n- rope\n- two lamps\n- matches\n- the blue tent\n";
+    let code = "```\nlet hut = Hut::new();\nhut.open(7);\nhut.light();\n```\n";
+    for (block, question) in [
+        (list, "What was on the packing list for the hut?"),
+        (code, "How does the code open the hut?"),
+    ] {
+        let packed = of_one(&format!("{talk}\n\n{block}\n{talk}"), question, OutputForm::Text, 200);
+        assert_eq!(packed.excerpts, [0]);
+        let lines: Vec<&str> = packed.text.lines().map(str::trim).collect();
+        for line in block.lines() {
+            assert!(lines.iter().any(|shown| shown.ends_with(line.trim())), "{}", packed.text);
+        }
+    }
+}
+
+#[test]
+fn an_assistant_answer_that_ranks_first_leaves_half_of_the_budget() {
+    let answer = "You could paint the boat in green, or in blue if the harbour allows. ".repeat(14);
+    let mut index = MessageIndex::default();
+    let when = "2024-01-05T09:00:00Z";
+    index.add(testing::said(0, "assistant", None, when, &answer), &[]);
+    for number in 1..8 {
+        let text = format!("My boat number {number} is painted in colour {number}{number}.");
+        index.add(testing::said(number, "user", Some("Ann"), when, &text), &[]);
+    }
+    let query = ParsedQuery::new("How is my boat painted?", &index, StaticTable::shared());
+    let messages = ranked(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);
+    let material = ContextCandidates { messages: &messages, ..of(&index, &query) };
+    let packed = pack(&material, 300, &Uninterrupted).expect("packs");
+    assert_eq!(packed.messages.len(), 8, "{}", packed.text);
+    assert_eq!(packed.excerpts, [0]);
 }
 
 #[test]

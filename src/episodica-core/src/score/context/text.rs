@@ -27,6 +27,8 @@ pub struct KnownFact {
     pub sources: Vec<u32>,
     /// Section in which it is shown.
     pub section: FactSection,
+    /// Relevance to the question.
+    pub relevance: f64,
     /// True if the fact's own relevance suffices to include it.
     pub bears: bool,
 }
@@ -215,7 +217,7 @@ impl<'a> ContextWriter<'a> {
         }
         let count = || self.line_tokens(slot, None);
         let plain = match self.form {
-            OutputForm::Text => self.index.line_tokens(slot, count)?,
+            OutputForm::Text | OutputForm::Lines => self.index.line_tokens(slot, count)?,
             OutputForm::Json | OutputForm::Xml => count()?,
         };
         Ok(plain + self.mark_tokens(slot)?)
