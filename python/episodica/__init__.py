@@ -12,7 +12,7 @@ from __future__ import annotations
 from . import preflight as preflight  # isort: skip; must run before the engine is loaded
 from . import _native
 from . import display as display  # registers how values look in notebooks
-from .aio import AsyncMemorySystem, AsyncPlots
+from .aio import AsyncMemorySystem, AsyncPlots, AsyncRecall
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .errors import (
     ClosedError,
@@ -34,6 +34,7 @@ from .errors import (
     UnsupportedFormatError,
     VectorIndexError,
 )
+from .explaining import Standing
 from .following import EventStream, Subscription
 from .forgetting import ForgettingCandidate, ForgettingReport
 from .inputs.checks import text as _text
@@ -41,6 +42,7 @@ from .layers.values import Entry, Exploration, Step
 from .listings import AsyncRecords, Records
 from .plot import Plots
 from .profile import Profile, ProfileLine
+from .recalling import Recall
 from .records import Episode, Message, Procedure, ProcedureStep, SemanticMemory
 from .reports import (
     AddResult,
@@ -79,6 +81,7 @@ __all__ = [
     "AddResult",
     "AsyncMemorySystem",
     "AsyncPlots",
+    "AsyncRecall",
     "AsyncRecords",
     "BackupReport",
     "ClosedError",
@@ -126,12 +129,14 @@ __all__ = [
     "ProfileLine",
     "ReadOnlyStoreError",
     "RebuildReport",
+    "Recall",
     "Records",
     "SearchResults",
     "SemanticMemory",
     "ServiceHealth",
     "Session",
     "SessionReport",
+    "Standing",
     "Step",
     "StoreHealth",
     "StoreIOError",

@@ -202,9 +202,17 @@ def context(
     checked = context_options(options, kinds=kinds, zone=self._zone)
     form = one_of(format, FORMATS, "format")
     user = check.user(user_id)
-    packed = self._engine.context(user, question, budget, form, checked)
-    if not packed["text"] and not has_user(self, user):
+    packed = packed_context(self, user, question, budget, form, checked)
+    if not packed.text and not has_user(self, user):
         _refuse_turned(self, user, question, "context")
+    return packed
+
+
+def packed_context(
+    self: OpenStore, user: str, question: str, budget: int, form: str, options: dict[str, Any]
+) -> Context:
+    """The context for checked arguments. The form "lines" is that of ``recall``."""
+    packed = self._engine.context(user, question, budget, form, options)
     return Context(
         packed["text"],
         SearchResults._lazy(packed["hits"], question),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from . import carrying, corrections, forming, operation, queries
+from . import carrying, corrections, explaining, forming, operation, queries, recalling
 from .awaiting import Awaiter
 from .config import MemoryConfig, resolve_config
 from .models import LLM, Embedding, embedding_spec, llm_spec
@@ -23,6 +23,8 @@ class AnyMemory(OpenStore):
 
     search = queries.search
     context = queries.context
+    recall = recalling.recall
+    explain = explaining.explain
     messages = queries.messages
     episodes = queries.episodes
     semantic_memories = queries.semantic_memories

@@ -19,6 +19,8 @@ METHODS = [
     if not name.startswith("_")
 ]
 ITERATORS = {"episodes", "semantic_memories", "messages"}
+# Methods that return at once.
+PLAIN = {"in_timezone", "recall"}
 
 
 @pytest.mark.parametrize("name", [*METHODS, "__init__"])
@@ -27,11 +29,11 @@ def test_signatures_are_those_of_the_sync_class(name: str) -> None:
         inspect.signature(getattr(cls, name)) for cls in (AsyncMemorySystem, MemorySystem)
     )
     assert here.parameters == there.parameters
-    if name in ITERATORS:
+    if name in ITERATORS | {"recall"}:
         assert str(here.return_annotation) == f"Async{there.return_annotation}"
     else:
         assert here.return_annotation == there.return_annotation
-        plain = name in ("__init__", "in_timezone")
+        plain = name in PLAIN | {"__init__"}
         assert plain or inspect.iscoroutinefunction(getattr(AsyncMemorySystem, name))
 
 
@@ -42,7 +44,7 @@ class Recorder:
         return lambda *args, **options: [(name, args, options)]
 
 
-@pytest.mark.parametrize("name", sorted({*METHODS} - {"close", "in_timezone"}))
+@pytest.mark.parametrize("name", sorted({*METHODS} - {"close"} - PLAIN))
 async def test_arguments_and_results_are_passed_on(name: str) -> None:
     memory = AsyncMemorySystem._around(Recorder())  # type: ignore[arg-type]
     called: Any = getattr(memory, name)("alice", 1, option=None)

@@ -268,3 +268,32 @@ def test_fish_completes(words: str, expected: str, tmp_path: Path) -> None:
         asked, capture_output=True, text=True, timeout=30, check=False, cwd=tmp_path
     )
     assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [expected]
+
+
+def test_recall_prints_only_what_is_new_and_keeps_it_in_a_file(
+    filled: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["recall", "alice", "where does she live?", "--state", "talk.json"]
+    capsys.readouterr()
+    assert command.main(asked) == 0
+    assert "I moved to Porto." in capsys.readouterr().out
+    assert command.main(asked) == 0
+    assert "Porto" not in capsys.readouterr().out
+    assert "I moved to Porto." in json.loads((tmp_path / "talk.json").read_text("utf-8"))["text"]
+    (tmp_path / "talk.json").write_text("{", encoding="utf-8")
+    assert command.main(asked) != 0
+    assert "keeps no conversation" in capsys.readouterr().err
+
+
+def test_explain_tells_what_left_a_record_out(
+    filled: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert command.main(["messages", "alice", "--json", "--limit", "1"]) == 0
+    shown = capsys.readouterr().out
+    name = re.findall(r'"message_id": *"([^"]+)"', shown)[0]
+    asked = ["explain", "alice", "Porto", "--id", name, "--session", "s3"]
+    assert command.main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "found: no" in shown
+    assert "left out: session_id='s3': leaves it out" in shown

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 import episodica
-from episodica import AsyncMemorySystem, AsyncPlots, MemorySystem
+from episodica import AsyncMemorySystem, AsyncPlots, AsyncRecall, MemorySystem
 from episodica.value import Value
 
 # Coroutines have the documentation of the synchronous method, without its examples.
-COROUTINES = (AsyncMemorySystem, AsyncPlots)
+COROUTINES = (AsyncMemorySystem, AsyncPlots, AsyncRecall)
 # Methods that raise nothing, or only what their class says of all its methods.
 NOTHING_OF_THEIR_OWN = {
     *("concerns", "explain", "to_dict"),

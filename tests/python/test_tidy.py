@@ -37,7 +37,7 @@ PYTHON_LEVELS = [
     "fence following profile readers rerankers",
     "store",
     "operation queries",
-    "corrections forming plot",
+    "corrections explaining forming plot recalling",
     "layers transfer",
     "carrying display",
     "system",

@@ -16,6 +16,7 @@ from ..reports import Events, LearningReport
 from ..rerankers import Reranker
 from ..sessions import SessionReport
 from ..system import MemorySystem
+from .recalling import async_recall
 from .running import run_alone
 from .wrapping import async_listing, awaits, coroutine
 
@@ -178,6 +179,8 @@ class AsyncMemorySystem:
 
     search = coroutine(MemorySystem.search)
     context = coroutine(MemorySystem.context)
+    recall = async_recall(MemorySystem.recall)
+    explain = coroutine(MemorySystem.explain)
 
     messages = async_listing(MemorySystem.messages)
     episodes = async_listing(MemorySystem.episodes)

@@ -34,7 +34,7 @@ def coroutine(
         threads = waiting_threads() if waits else None
         return await run_in(threads, getattr(memory, method.__name__), *args, **options)
 
-    return _presented(call, method)
+    return presented(call, method)
 
 
 def awaits(method: Callable[..., Any]) -> Callable[[F], F]:
@@ -51,7 +51,7 @@ def async_listing(
     def call(self: Any, /, *args: P.args, **options: P.kwargs) -> AsyncRecords[Listed]:
         return AsyncRecords(getattr(self._memory, method.__name__)(*args, **options))
 
-    made = _presented(call, method)
+    made = presented(call, method)
     signature = inspect.signature(method)
     made.__signature__ = signature.replace(  # type: ignore[attr-defined]
         return_annotation=f"Async{signature.return_annotation}"
@@ -60,7 +60,8 @@ def async_listing(
     return made
 
 
-def _presented(call: F, method: Callable[..., Any]) -> F:
+def presented(call: F, method: Callable[..., Any]) -> F:
+    """The call with the name, signature and documentation of the method, without examples."""
     made = wraps(method)(call)
     documentation = inspect.getdoc(method) or ""
     made.__doc__ = documentation.partition("\n\nExamples\n")[0]

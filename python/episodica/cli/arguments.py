@@ -219,6 +219,18 @@ class CommandLine:
         option(search, "--explain", "show the terms of each score")
         explain = self._add("explain", views.explain, "show how the best hits got their scores")
         _add_ranking(explain, 2)
+        option(explain, "--id ID", "why this record comes, or what leaves it out")
+        option(explain, "--max-tokens N", "with --id: of the context (default 2000)", default=2000)
+        recalled = self._add(
+            "recall", commands.recall, "what answers a question and was not given before"
+        )
+        _add_words(recalled)
+        option(recalled, "--max-tokens N", "of the whole conversation (default 4000)", default=4000)
+        self.files.append(
+            option(recalled, "--state FILE", "keeps what was given; made if it is missing")
+        )
+        _add_filters(recalled)
+        _add_fact_filters(recalled)
         context = self._add("context", commands.context, "pack memories into text for a prompt")
         _add_words(context)
         option(context, "--max-tokens N", "maximum length of the text (default 2000)", default=2000)

@@ -6,8 +6,11 @@ Each takes the parsed arguments.
 from __future__ import annotations
 
 import argparse
+import json
 from datetime import datetime
 from itertools import count
+from pathlib import Path
+from typing import Any
 
 from ..errors import InvalidInputError
 from ..hints import shown
@@ -90,6 +93,34 @@ def context(args: argparse.Namespace, out: Output) -> None:
                 f"{counted(packed.token_count, 'token')}, "
                 f"{counted(len(packed.messages), 'message')}"
             )
+
+
+def recall(args: argparse.Namespace, out: Output) -> None:
+    """Gives the lines that answer a question, without those given before."""
+    file = None if args.state is None else Path(args.state)
+    with opened(args) as memory:
+        user, query = user_and_query(args, memory)
+        recalled = memory.recall(user, args.max_tokens, state=_state(file), **fact_filters_of(args))
+        new = recalled.add(query)
+    if file is not None:
+        file.write_text(json.dumps(recalled.state, ensure_ascii=False), encoding="utf-8")
+    if out.as_json:
+        out.json({"new": new, "text": recalled.text, "token_count": recalled.token_count})
+    else:
+        out.line(visible(new, lines=True))
+        out.note(f"{counted(recalled.token_count, 'token')} in all")
+
+
+def _state(file: Path | None) -> Any:
+    """What a file keeps of a conversation; ``None`` if there is no file yet."""
+    if file is None or not file.exists():
+        return None
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"{shown(str(file))} keeps no conversation", hint="name a new file"
+        ) from error
 
 
 def episodes(args: argparse.Namespace, out: Output) -> None:

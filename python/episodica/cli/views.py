@@ -15,7 +15,7 @@ from ..results import Explanation
 from ..value import day
 from .commands import found, print_hit
 from .output import Output, counted, pad, printable
-from .stores import filters_of, opened, user_of
+from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
 
 # Columns of a date with and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
@@ -106,8 +106,25 @@ def _span(pause: timedelta) -> str:
 
 
 def explain(args: argparse.Namespace, out: Output) -> None:
-    """Shows the terms of the best hits' scores."""
+    """Shows the terms of the best hits' scores, or how one record stands to the query."""
     with opened(args) as memory:
+        if args.id is not None:
+            standing = memory.explain(
+                *user_and_query(args, memory),
+                args.id,
+                top_k=args.top_k,
+                max_tokens=args.max_tokens,
+                kinds=args.kind or None,
+                method=args.method,
+                threshold=args.threshold,
+                include_superseded=args.all,
+                **fact_filters_of(args),
+            )
+            if out.as_json:
+                out.json(standing)
+            else:
+                out.line(str(standing))
+            return
         hits = found(args, memory, explain=True)
         if out.as_json:
             out.json(hits)

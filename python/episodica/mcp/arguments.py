@@ -106,6 +106,9 @@ class Recall(Arguments):
     """What to recall a context for."""
 
     query: str = Field(description="the question or the topic")
+    conversation: str | None = Field(
+        None, description="a name of your choice: only lines not given before under it"
+    )
     since: _Since = None
     until: _Until = None
     project: _Project = None

@@ -122,7 +122,7 @@ class Resources:
                 raise MCPError(INVALID_PARAMS, f"unknown argument: `{shown(given)}`{hint}")
         topic = arguments.get("topic", "")
         try:
-            recalled = await self._tools.context(Recall(query=topic))
+            recalled = await self._tools.context(Recall(conversation=None, query=topic))
         except InvalidInputError as error:
             raise MCPError(INVALID_PARAMS, str(error)) from error
         text = recalled.text or "Nothing is remembered about this topic."

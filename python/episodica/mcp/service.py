@@ -37,7 +37,7 @@ from ..server.audit import Audit
 from . import answers, arguments
 from .access import Caller, caller_of
 from .resources import PROMPT, Resources
-from .tools import Tools
+from .tools import Conversations, Tools
 
 _INSTRUCTIONS = (
     "Long-term memory of one person's conversations. Call `context` or `search` before answering "
@@ -196,6 +196,7 @@ class _Handlers:
         self._audit = audit
         self._user = user
         self._max_tokens = max_tokens
+        self._conversations: Conversations = {}
 
     def _caller(self, context: Any, method: str, params: Mapping[str, Any]) -> Caller:
         """The user of a request, if the key permits the request."""
@@ -211,7 +212,7 @@ class _Handlers:
                 tenant = self._memory.tenant
                 self._audit.deleted(caller.name, tenant, caller.user, "records", report)
 
-        return Tools(self._memory, caller.user, self._max_tokens, note)
+        return Tools(self._memory, caller.user, self._max_tokens, note, self._conversations)
 
     def _resources(self, context: Any, method: str) -> Resources:
         return Resources(self._memory, self._tools(self._caller(context, method, {})))

@@ -9,11 +9,11 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from .. import _native
-from ..aio import AsyncMemorySystem
+from ..aio import AsyncMemorySystem, AsyncRecall
 from ..aio.running import run
 from ..errors import InvalidInputError
 from ..fence import fenced, fenced_context, source_of, within
@@ -53,8 +53,16 @@ _EVIDENCE = 5
 _LONGEST_NOTE = 1_000
 # In the metadata of a note's fact: the id of its message.
 NOTE_OF = "note_of"
+# The most tokens that one conversation is given, and the most conversations that are remembered.
+_CONVERSATION = 4_000
+_CONVERSATIONS = 64
+# One answer has at most this part of them.
+_SHARES = 8
 # Tokens of a context's fence and of the other fields of the answer.
 _AROUND = 90
+
+# What each conversation of a user of a tenant was given, the latest last.
+Conversations: TypeAlias = dict[tuple[str, str, str], AsyncRecall]
 
 
 class Tools:
@@ -66,12 +74,14 @@ class Tools:
         user: str,
         max_tokens: int,
         note: Callable[[DeleteReport], None],
+        conversations: Conversations,
     ) -> None:
         self._note = note
         self._memory = memory
         self._user = user
         self._max_tokens = max_tokens
         self._source = source_of(memory.tenant, user)
+        self._conversations = conversations
 
     @property
     def user(self) -> str:
@@ -175,6 +185,8 @@ class Tools:
 
     async def context(self, asked: Recall) -> answers.Recalled:
         """Packs the memories that answer a question."""
+        if asked.conversation is not None:
+            return await self._next(asked, asked.conversation)
 
         async def pack(length: int) -> tuple[int, int, answers.Recalled]:
             packed = await self._memory.context(
@@ -196,6 +208,29 @@ class Tools:
         budget = self._budget(asked)
         answer = await within(budget, budget - _AROUND, pack)
         return answer or answers.Recalled(text="", token_count=0, messages=0, facts=0)
+
+    async def _next(self, asked: Recall, name: str) -> answers.Recalled:
+        """What a conversation was not given yet."""
+        place = (self._memory.tenant, self._user, name)
+        given = self._conversations.pop(place, None)
+        if given is None:
+            given = self._memory.recall(
+                self._user,
+                min(_CONVERSATION, max(_SHARES * (self._budget(asked) - _AROUND), 1)),
+                since=asked.since,
+                until=asked.until,
+                where=_of_project(asked.project),
+            )
+        self._conversations[place] = given
+        if len(self._conversations) > _CONVERSATIONS:
+            del self._conversations[next(iter(self._conversations))]
+        new = await given.add(asked.query)
+        return answers.Recalled(
+            text=fenced(new, source=self._source),
+            token_count=_native.count_tokens(new),
+            messages=sum(": " in line for line in new.splitlines() if line[:1] not in " #-"),
+            facts=sum(line.startswith("- ") for line in new.splitlines()),
+        )
 
     async def fetch(self, asked: Fetch) -> answers.Fetched:
         """Reads one record, or another text of the tree."""

@@ -222,7 +222,7 @@ class _Outcome:
         if self._start is not None:
             # A client can repeat a read; a stored change must be acknowledged.
             is_refusable = self._scope["method"] == "GET" or self._scope["path"].endswith(
-                ("/search", "/context")
+                ("/search", "/context", "/recall", "/explain")
             )
             if len(body) > _PIECE and not self.hold(len(body)) and is_refusable:
                 busy = ServiceError(503, "too many large answers are not yet read")

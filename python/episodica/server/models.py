@@ -124,6 +124,48 @@ class AskContext(_Question):
     fence: bool = Field(default=True, description="Fence the text as data.")
 
 
+class AskRecall(_Question):
+    """The next question of a conversation."""
+
+    max_tokens: int = Field(default=4_000, ge=1, le=1_000_000)
+    state: AnyObject | None = Field(
+        default=None, description="`state` of the answer before; none for the first question."
+    )
+
+
+class RecallView(BaseModel):
+    """What answers a question and was not given before in the conversation."""
+
+    new: str
+    text: str
+    token_count: int
+    restarts: int
+    state: AnyObject
+
+
+class AskStanding(_Question):
+    """A question, and the record that did not come."""
+
+    id: str = Field(min_length=1)
+    top_k: int = Field(default=10, ge=1, le=MAX_TOP_K)
+    max_tokens: int = Field(default=2_000, ge=1, le=1_000_000)
+    include_superseded: bool = False
+
+
+class StandingView(BaseModel):
+    """How a record stands to a question."""
+
+    id: str
+    kind: Kind
+    found: bool
+    in_context: bool
+    rank: int | None
+    score: float
+    explanation: AnyObject | None
+    before: list[str] = Field(description="Ids of the best records before it.")
+    reasons: list[str]
+
+
 class StateFact(_Request):
     """A fact that is stated directly."""
 

@@ -45,7 +45,7 @@ TheService = Annotated[Service, Depends(service_of)]
 
 
 # Routes that write nothing, although their method is not GET.
-_ASKING = ("search", "context", "exchange")
+_ASKING = ("search", "context", "recall", "explain", "exchange")
 
 
 async def refuse_writes(request: Request, service: TheService) -> None:

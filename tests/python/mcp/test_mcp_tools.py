@@ -116,6 +116,18 @@ async def test_what_is_remembered_is_found(store: Path, mode: str) -> None:
         assert recalled["messages"] == 1
 
 
+async def test_a_conversation_gets_no_line_twice(store: Path) -> None:
+    async with caller(store) as call:
+        await call("remember", content="I moved to Lyon last Friday.", timestamp=DAY, name="Alice")
+        asked = {"query": "where does she live?", "conversation": "trip"}
+        first = await call("context", **asked)
+        assert "Alice: I moved to Lyon last Friday [8 March 2024]." in first["text"]
+        assert first["text"].count("Lyon") == 1, "a note is shown once"
+        assert first["messages"] == 1
+        assert (await call("context", **asked))["text"] == ""
+        assert "Lyon" in (await call("context", **{**asked, "conversation": "other"}))["text"]
+
+
 NOTES = [
     "prefers pnpm over npm",
     "Never push to main.",

@@ -71,6 +71,27 @@ async def test_a_context_is_fenced_and_within_its_budget(client: Client) -> None
     assert json.loads(packed["text"])["messages"]
 
 
+async def test_a_recall_goes_on_from_its_state(client: Client) -> None:
+    await add(client, [{**SAID[0], "content": "I live in Rome."}])
+    body: dict[str, Any] = {"query": "where does she live?", "max_tokens": 500}
+    first = await client.json("POST", f"{ALICE}/recall", json=body)
+    assert "I live in Rome." in first["new"] == first["text"]
+    again = {**body, "state": first["state"]}
+    second = await client.json("POST", f"{ALICE}/recall", json=again)
+    assert (second["new"], second["text"], second["restarts"]) == ("", first["text"], 0)
+    assert second["token_count"] == count_tokens(first["text"])
+    await client.json("POST", f"{ALICE}/recall", json={**body, "state": {"a": 1}}, status=400)
+
+
+async def test_what_left_a_record_out_is_explained(client: Client) -> None:
+    await add(client, [{**SAID[0], "content": "I live in Rome.", "message_id": "home"}])
+    body = {"query": "where does she live?", "id": "home", "session_id": "none"}
+    found = await client.json("POST", f"{ALICE}/explain", json=body)
+    assert (found["found"], found["rank"], found["kind"]) == (False, 1, "message")
+    assert found["reasons"] == ["session_id='none': leaves it out"]
+    await client.json("POST", f"{ALICE}/explain", json={**body, "id": "nobody"}, status=400)
+
+
 async def test_two_hundred_forgeries_stay_inside_their_fence(client: Client) -> None:
     said = [{"role": "user", "content": f"kingfisher {text}"} for text in FORGERIES]
     await client.json("POST", f"{ALICE}/messages", 201, json={"messages": said})

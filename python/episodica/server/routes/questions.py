@@ -1,4 +1,4 @@
-"""Search and context."""
+"""Search, context, recall and explain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ from ...fence import fenced_context, source_of, within
 from ...inputs.options import KINDS
 from .. import views
 from ..access import AnyCaller, User
-from ..models import CONDITIONS, AskContext, ContextView, Found, Search
+from ..models import (
+    CONDITIONS,
+    AskContext,
+    AskRecall,
+    AskStanding,
+    ContextView,
+    Found,
+    RecallView,
+    Search,
+    StandingView,
+)
 from ..state import Memory, TheService, in_zone
 from .shared import legs_of, problems
 
@@ -93,6 +103,48 @@ async def context(
     return views.answer({**answer, "fenced": is_fenced, "degraded": degraded})
 
 
+@router.post("/v1/users/{user}/recall", response_model=RecallView, responses=problems())
+async def recall(body: AskRecall, user: User, caller: AnyCaller, memory: Memory) -> Response:
+    """Lines that answer a question and were not given before in the conversation.
+
+    What was given stays as it is, so a prompt cache keeps it. Pass `state` back with the next
+    question.
+    """
+    caller.needs("read")
+    memory = in_zone(memory, body.timezone)
+    options = _options(body)
+    del options["kinds"]
+    given = memory.recall(user, body.max_tokens, state=body.state, **options)
+    new = await given.add(body.query)
+    return views.answer(
+        {
+            "new": new,
+            "text": given.text,
+            "token_count": given.token_count,
+            "restarts": given.restarts,
+            "state": given.state,
+        }
+    )
+
+
+@router.post("/v1/users/{user}/explain", response_model=StandingView, responses=problems())
+async def explain(body: AskStanding, user: User, caller: AnyCaller, memory: Memory) -> Response:
+    """Why a record comes as an answer, or what leaves it out."""
+    caller.needs("read")
+    memory = in_zone(memory, body.timezone)
+    standing = await memory.explain(
+        user,
+        body.query,
+        body.id,
+        top_k=body.top_k,
+        max_tokens=body.max_tokens,
+        include_superseded=body.include_superseded,
+        **_options(body),
+    )
+    before = [hit.id for hit in standing.before]
+    return views.answer({**standing.to_dict(), "before": before})
+
+
 _NOTHING: dict[str, Any] = {
     "text": "",
     "token_count": 0,
@@ -105,5 +157,5 @@ _NOTHING: dict[str, Any] = {
 _FENCE = 60
 
 
-def _options(body: Search | AskContext) -> dict[str, Any]:
+def _options(body: Search | AskContext | AskRecall | AskStanding) -> dict[str, Any]:
     return {name: getattr(body, name) for name in CONDITIONS}
