@@ -13,6 +13,7 @@ from . import preflight as preflight  # isort: skip; must run before the engine 
 from . import _native
 from . import display as display  # registers how values look in notebooks
 from .aio import AsyncMemorySystem, AsyncPlots, AsyncRecall
+from .changes import Change, ChangeSide
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .errors import (
     ClosedError,
@@ -84,6 +85,8 @@ __all__ = [
     "AsyncRecall",
     "AsyncRecords",
     "BackupReport",
+    "Change",
+    "ChangeSide",
     "ClosedError",
     "CompactReport",
     "ConfigError",

@@ -1,9 +1,9 @@
 """Profiles: the facts about a user that hold now, by category, with what was said earlier.
 
 A view over the facts: nothing is stored. Sentences of a model or of the application come first,
-then quotations, the newest first. An earlier quotation in nearly the same words stands below the
-newest one. Facts about other people, and facts that a category has no room for, are left out; the
-memory keeps them.
+then quotations, the newest first. An earlier quotation about the same thing, or in nearly the same
+words, stands below the newest one. Facts about other people, and facts that a category has no room
+for, are left out; the memory keeps them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from . import _native
@@ -83,7 +84,7 @@ class ProfileLine(Value):
         What happened to it, oldest first: ``ADD``, ``UPDATE`` and ``MERGE`` with the text before,
         ``SUPERSEDE`` with the fact that it ended.
     earlier : tuple of SemanticMemory
-        Earlier quotations in nearly the same words, newest first.
+        Earlier quotations about the same thing or in nearly the same words, newest first.
     """
 
     fact: SemanticMemory
@@ -299,11 +300,13 @@ def profile_of(
     revisions: Mapping[str, list[SemanticMemory]],
     language: str | None = None,
     limits: Mapping[str, int] = LIMITS,
+    followed: Mapping[str, Set[str]] = MappingProxyType({}),
 ) -> Profile:
     """The profile of a user, whose messages are mostly from ``speaker``.
 
     ``facts`` has current and superseded facts, ``revisions`` has all revisions of the facts that
-    were changed, oldest first.
+    were changed, oldest first, ``followed`` the facts that were said later about the same thing,
+    by the id of the earlier one.
     """
     current: list[SemanticMemory] = []
     ended: dict[str, list[SemanticMemory]] = {}
@@ -331,7 +334,7 @@ def profile_of(
     sections = {
         kind: tuple(
             ProfileLine(first, _history(user, first, ended, revisions), tuple(earlier))
-            for first, *earlier in _groups(found)
+            for first, *earlier in _groups(found, followed)
         )
         for kind, found in kept.items()
         if found
@@ -342,8 +345,13 @@ def profile_of(
     return Profile(user, sections, left_out, language or language_of(told), name)
 
 
-def _groups(facts: Iterable[SemanticMemory]) -> list[list[SemanticMemory]]:
-    """The facts as a profile shows them: each with earlier ones in nearly the same words."""
+def _groups(
+    facts: Iterable[SemanticMemory], followed: Mapping[str, Set[str]]
+) -> list[list[SemanticMemory]]:
+    """The facts as a profile shows them: each with its earlier ones.
+
+    These are about the same thing, or in nearly the same words.
+    """
     groups: list[list[SemanticMemory]] = []
     said: list[set[str]] = []
     for fact in sorted(facts, key=_order):
@@ -353,7 +361,10 @@ def _groups(facts: Iterable[SemanticMemory]) -> list[list[SemanticMemory]]:
             for at, other in enumerate(said)
             if fact.quote is not None
             and groups[at][0].quote is not None
-            and len(words & other) >= _SAME * len(words | other)
+            and (
+                len(words & other) >= _SAME * len(words | other)
+                or any(one.memory_id in followed.get(fact.memory_id, ()) for one in groups[at])
+            )
         )
         at = next(same, None)
         if at is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, Unpack
 
+from .changes import changes, followed
 from .errors import InvalidInputError
 from .hints import shown
 from .inputs import checks as check
@@ -536,7 +537,8 @@ def profile(
         if fact.revision_count > 0
     }
     speaker = self._engine.main_speaker(user) or ""
-    whole = profile_of(user, speaker, facts, revised, chosen)
+    later = followed(changes(self, user), facts)
+    whole = profile_of(user, speaker, facts, revised, chosen, followed=later)
     if max_tokens is None:
         return whole
     return whole._fitting(check.whole(max_tokens, "max_tokens", 1))

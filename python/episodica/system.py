@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import carrying, corrections, explaining, forming, operation, queries, recalling
+from . import changes as changed
 from .awaiting import Awaiter
 from .config import MemoryConfig, resolve_config
 from .models import LLM, Embedding, embedding_spec, llm_spec
@@ -32,6 +33,7 @@ class AnyMemory(OpenStore):
     history = queries.history
     trace = queries.trace
     profile = queries.profile
+    changes = changed.changes
 
     ls = carrying.ls
     tree = carrying.tree
@@ -177,6 +179,7 @@ class MemorySystem(AnyMemory):
     forgetting = corrections.forgetting
     archive = corrections.archive
     close_fact = corrections.close_fact
+    keep_change = changed.keep_change
     restore = corrections.restore
 
     import_ = carrying.import_

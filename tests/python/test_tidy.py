@@ -36,6 +36,7 @@ PYTHON_LEVELS = [
     "inputs listings models results sessions",
     "fence following profile readers rerankers",
     "store",
+    "changes",
     "operation queries",
     "corrections explaining forming plot recalling",
     "layers transfer",

@@ -189,6 +189,7 @@ class AsyncMemorySystem:
     history = coroutine(MemorySystem.history)
     trace = coroutine(MemorySystem.trace)
     profile = coroutine(MemorySystem.profile)
+    changes = coroutine(MemorySystem.changes)
     ls = coroutine(MemorySystem.ls)
     tree = coroutine(MemorySystem.tree)
     read = coroutine(MemorySystem.read)
@@ -202,6 +203,7 @@ class AsyncMemorySystem:
     forgetting = coroutine(MemorySystem.forgetting)
     archive = coroutine(MemorySystem.archive)
     close_fact = coroutine(MemorySystem.close_fact)
+    keep_change = coroutine(MemorySystem.keep_change)
     restore = coroutine(MemorySystem.restore)
 
     export = coroutine(MemorySystem.export)

@@ -274,6 +274,11 @@ class CommandLine:
         known = self._add("profile", overviews.profile, "show the current facts about a user")
         _add_user(known)
         overviews.add_profile_arguments(known)
+        changed = self._add(
+            "changes", overviews.changes, "list what was said later about the same thing"
+        )
+        _add_user(changed)
+        overviews.add_changes_arguments(changed)
         _add_user(self._add("sessions", overviews.sessions, "list a user's sessions"))
         overviews.add_tree_arguments(self._add("ls", overviews.ls, "list a folder of the tree"))
         drawn = self._add("tree", overviews.tree, "draw a folder of the tree and the levels below")

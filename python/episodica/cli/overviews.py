@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import argparse
 
+from ..changes import CHANGE_KINDS, SIDES, Change
+from ..errors import InvalidInputError
 from ..layers.values import LAYERS
 from ..profile import LANGUAGES
+from ..system import AnyMemory, MemorySystem
 from ..value import day
+from ..visible import visible
 from .output import Output, counted
 from .parser import option
-from .stores import opened, optional_user, user_of
+from .stores import opened, optional_user, user_of, writing
 
 
 def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +42,46 @@ def profile(args: argparse.Namespace, out: Output) -> None:
     left = sum(found.left_out.values())
     more = f", {left} more left out" if left else ""
     out.note(f"{counted(len(found), 'fact')}{more}")
+
+
+def add_changes_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``changes``."""
+    option(parser, "--since T", "nothing said later before this time")
+    option(parser, "--kind", "only this kind", choices=CHANGE_KINDS)
+    option(parser, "--of ID", "only changes of the fact or message with this id")
+    option(parser, "--keep", "which words hold, with `--of`", choices=SIDES)
+
+
+def changes(args: argparse.Namespace, out: Output) -> None:
+    """Lists what was said later about the same thing; ``--keep`` decides which words hold."""
+    if args.keep and not args.of:
+        raise InvalidInputError("`--keep` needs a change", hint="name its fact with `--of ID`")
+    with writing(args) if args.keep else opened(args) as memory:
+        user = user_of(args, memory)
+        found = _changes(memory, user, args)
+        if isinstance(memory, MemorySystem):
+            for change in found:
+                memory.keep_change(user, change, args.keep)
+            found = _changes(memory, user, args)
+    if out.as_json:
+        out.json(found)
+        return
+    for change in found:
+        kept = f" (kept: {change.kept})" if change.kept else ""
+        out.line(f"{day(change.new.timestamp)}  {visible(change.new.content)}{kept}")
+        out.line(f"    before, {day(change.old.timestamp)}: {visible(change.old.content)}")
+        out.line(f"    {change.new.memory_id}")
+    out.note(counted(len(found), "change"))
+
+
+def _changes(memory: AnyMemory, user: str, args: argparse.Namespace) -> list[Change]:
+    found = memory.changes(user, since=args.since, kind=args.kind)
+    return [
+        change
+        for change in found
+        if not args.of
+        or any(args.of in (side.memory_id, *side.source_messages) for side in change.sides)
+    ]
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser, layers: bool = False) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
+from ..changes import Change, ChangeSide, Side
 from ..inputs.checks import MAX_TOP_K
 from ..inputs.names import place_of
 from ..inputs.options import Duplicates, Format, Kind, Method
@@ -180,6 +181,14 @@ class StateFact(_Request):
         description="The attribute that it states, with `value`: other values of it end.",
     )
     value: str | None = None
+
+
+class KeepChange(_Request):
+    """Which words of a change hold."""
+
+    old: str = Field(min_length=1, description="`memory_id` of the earlier words.")
+    new: str = Field(min_length=1, description="`memory_id` of the later words.")
+    keep: Side
 
 
 class Correction(_Request):
@@ -351,6 +360,25 @@ class Stats(BaseModel):
     pending_facts: int
     pending_vectors: int
     memory_bytes: int
+
+
+@_of(ChangeSide)
+class ChangeSideView(BaseModel):
+    """The earlier or the later words of a change."""
+
+
+@_of(Change, "_memory", "_user_id")
+class ChangeView(BaseModel):
+    """Something said, and something said later about it."""
+
+    old: ChangeSideView
+    new: ChangeSideView
+
+
+class ChangeList(BaseModel):
+    """What was said later about the same thing, the latest first."""
+
+    items: list[ChangeView]
 
 
 class Profile(BaseModel):

@@ -414,6 +414,34 @@ impl PyEngine {
         records::fact(py, &self.shown(user_id), &fact)
     }
 
+    /// Facts, words, kind, score and decision of each link, the latest first.
+    fn changes<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        since: Option<&str>,
+        kind: Option<&str>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let since = since.map(Moment::parse).transpose();
+        let since = since.map_err(|error| errors::to_exception(py, &error))?;
+        let kind = kind.map(|name| options::link_kind(py, name)).transpose()?;
+        let found = self.run(py, None, |core, control| core.changes(user_id, since, kind, control));
+        let frame = self.shown(user_id);
+        found?.iter().map(|change| records::said_later(py, &frame, change)).collect()
+    }
+
+    fn keep_side(
+        &self,
+        py: Python<'_>,
+        user_id: &str,
+        old: &str,
+        new: &str,
+        side: &str,
+    ) -> PyResult<()> {
+        let side = options::kept_side(py, side)?;
+        self.run(py, None, |core, control| core.keep_side(user_id, [old, new], side, control))
+    }
+
     /// Imports records; `records` are lines with the JSON of messages, episodes and facts.
     fn import_records<'py>(
         &self,

@@ -4,7 +4,7 @@
 use episodica_core::clock::{Clock, DisplayZone, Moment, SystemClock};
 use episodica_core::config::SecretPolicy;
 use episodica_core::engine::{ForgettingPolicy, ListingPage, RecordKind, StatedFact};
-use episodica_core::model::{MemoryKind, NewMessage};
+use episodica_core::model::{KeptSide, LinkKind, MemoryKind, NewMessage};
 use episodica_core::score::{HitKind, MetadataFilter, RecordFilter, SearchMethod, SearchRequest};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -73,6 +73,19 @@ fn fact_kinds(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Vec<MemoryKind
 fn named_kind(py: Python<'_>, name: &str) -> PyResult<MemoryKind> {
     let known = MemoryKind::ALL.into_iter().find(|kind| kind.name() == name);
     known.ok_or_else(|| errors::invalid(py, format!("unknown kind of fact: `{name}`")))
+}
+
+/// The kind of a link by its name.
+pub(crate) fn link_kind(py: Python<'_>, name: &str) -> PyResult<LinkKind> {
+    let known = LinkKind::ALL.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| errors::invalid(py, format!("unknown kind of change: `{name}`")))
+}
+
+/// The side of a change by its name.
+pub(crate) fn kept_side(py: Python<'_>, name: &str) -> PyResult<KeptSide> {
+    let sides = [KeptSide::Old, KeptSide::New, KeptSide::Both];
+    let known = sides.into_iter().find(|side| side.name() == name);
+    known.ok_or_else(|| errors::invalid(py, format!("unknown side of a change: `{name}`")))
 }
 
 fn hit_kind(py: Python<'_>, kind: &str) -> PyResult<HitKind> {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use episodica_core::clock::{DisplayZone, Moment};
-use episodica_core::engine::{AnyRecord, RecordOutline, UserSession};
+use episodica_core::engine::{AnyRecord, RecordOutline, SaidLater, UserSession};
 use episodica_core::ids::Owner;
-use episodica_core::model::{BoundaryJudgement, Episode, Message, SemanticMemory, TextProvenance};
+use episodica_core::model::{
+    BoundaryJudgement, Episode, KeptSide, Message, SemanticMemory, TextProvenance,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -129,13 +131,27 @@ pub(crate) fn fact<'py>(
         updated_at: datetime(py, &frame.zone, *updated_at)?,
         revision_count,
         provenance: described_provenance(py, provenance)?,
-    } skip { ended_by, shown } more {
+    } skip { ended_by, links, shown } more {
         uri: frame.owner.uri("semantic", &fact.memory_id),
         speaker: quoted.map(|quote| quote.speaker.as_str()),
         said_at: optional_datetime(py, frame, quoted.map(|quote| quote.said_at))?,
         said_by: quoted.map(|quote| quote.said_by.name()),
         asked: quoted.and_then(|quote| quote.asked.as_deref()),
     })
+}
+
+/// Both facts of a link, the words of both sides, kind, score and decision.
+pub(crate) fn said_later<'py>(
+    py: Python<'py>,
+    frame: &RecordFrame,
+    change: &SaidLater,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (old, new) = (fact(py, frame, &change.old)?, fact(py, frame, &change.new)?);
+    let words = (&*change.old_words, &*change.new_words);
+    let link = &change.link;
+    let kept = link.kept.map(KeptSide::name);
+    let told = (old, new, words, link.kind.name(), own_digits(link.score), kept);
+    Ok(told.into_pyobject(py)?.into_any())
 }
 
 fn optional_datetime<'py>(

@@ -369,3 +369,22 @@ async def test_a_time_in_mem0s_metadata_is_the_time(client: Client) -> None:
     body["metadata"] = {"timestamp": "a while ago"}
     [note] = (await client.json("POST", "/memories", json=body))["notes"]
     assert "`metadata.timestamp` is not taken as the time" in note
+
+
+async def test_changes_are_listed_and_decided(client: Client) -> None:
+    for day, text in [
+        ("2025-01-10", "The choir meets on Tuesdays in the old school."),
+        ("2025-02-10", "The choir meets on Thursdays in the old school now."),
+    ]:
+        await add(client, [{"role": "user", "content": text, "timestamp": day}])
+    (change,) = (await client.json("GET", f"{ALICE}/changes"))["items"]
+    assert change["new"]["content"].startswith("The choir meets on Thursdays")
+    assert (await client.json("GET", f"{ALICE}/changes?since=2025-02-11"))["items"] == []
+    await client.json("GET", f"{ALICE}/changes?kind=newer", 400)
+    ids = {side: change[side]["memory_id"] for side in ("old", "new")}
+    kept = await client.json("POST", f"{ALICE}/changes", json={**ids, "keep": "new"})
+    assert kept["kept"] == "new"
+    (change,) = (await client.json("GET", f"{ALICE}/changes"))["items"]
+    assert change["kept"] == "new"
+    await client.json("POST", f"{ALICE}/changes", 404, json={**ids, "old": "x", "keep": "new"})
+    await client.json("POST", f"{ALICE}/changes", 422, json={**ids, "keep": "newer"})

@@ -9,6 +9,7 @@ mod future;
 mod hostile;
 mod in_place;
 mod lifetimes;
+mod links;
 mod llm;
 mod model;
 mod processes;

@@ -61,6 +61,10 @@ fn standings(engine: &Engine) -> BTreeSet<String> {
         let fact = named.get(id).unwrap_or_else(|| panic!("`{id}` names no fact"));
         format!("{} ({})", fact.content, fact.valid_from)
     };
+    let linked = |fact: &SemanticMemory| {
+        let links = fact.links.iter();
+        links.map(|link| (name(&link.old), link.old_span, link.span)).collect::<BTreeSet<_>>()
+    };
     let told = facts.iter().map(|fact| {
         let proofs: BTreeSet<&String> = fact.source_messages.iter().collect();
         // Every fact that another one names is there.
@@ -71,7 +75,7 @@ fn standings(engine: &Engine) -> BTreeSet<String> {
             .for_each(|id| drop(name(id)));
         format!(
             "{} [{} {:?} {}: {}] {proofs:?} {} to {:?}, {} {}, \
-             {}, {:?}, asked {:?}",
+             {}, {:?}, asked {:?}, said after {:?}",
             fact.content,
             fact.subject,
             fact.kind,
@@ -84,6 +88,7 @@ fn standings(engine: &Engine) -> BTreeSet<String> {
             fact.provenance.method,
             fact.expires_at.map(|moment| moment.to_string()),
             fact.quote.as_ref().and_then(|quote| quote.asked.clone()),
+            linked(fact),
         )
     });
     told.collect()

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import bisect
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from ...profile import LIMITS
 from .. import views
 from ..access import AnyCaller, User
-from ..models import Deleted, EpisodePage, Profile, SessionPage, Stats, Users
+from ..models import (
+    ChangeList,
+    ChangeView,
+    Deleted,
+    EpisodePage,
+    KeepChange,
+    Profile,
+    SessionPage,
+    Stats,
+    Users,
+)
+from ..problems import ServiceError
 from ..state import DatedMemory, Memory
 from .records import listed
 from .shared import Cursor, Deleting, Limit, Part, problems, read_cursor, write_cursor
@@ -62,6 +73,33 @@ async def profile(user: User, caller: AnyCaller, memory: DatedMemory) -> Respons
         kind: [views.fact(line.fact) for line in known.sections.get(kind, ())] for kind in LIMITS
     }
     return views.answer({"facts": facts, "left_out": known.left_out})
+
+
+@router.get("/v1/users/{user}/changes", response_model=ChangeList, responses=problems())
+async def list_changes(
+    user: User,
+    caller: AnyCaller,
+    memory: DatedMemory,
+    since: str | None = None,
+    kind: Annotated[str | None, Query(description="Only this kind, such as `later`.")] = None,
+) -> Response:
+    """What was said later about the same thing, the latest first."""
+    caller.needs("read")
+    found = await memory.changes(user, since=since, kind=kind)  # type: ignore[arg-type]
+    return views.answer({"items": [change.to_dict() for change in found]})
+
+
+@router.post("/v1/users/{user}/changes", response_model=ChangeView, responses=problems(404))
+async def keep_change(
+    body: KeepChange, user: User, caller: AnyCaller, memory: DatedMemory
+) -> Response:
+    """Decides which words of a change hold: `old`, `new` or `both`."""
+    caller.needs("write")
+    for change in await memory.changes(user):
+        if (change.old.memory_id, change.new.memory_id) == (body.old, body.new):
+            await memory.keep_change(user, change, body.keep)
+            return views.answer({**change.to_dict(), "kept": body.keep})
+    raise ServiceError(404, "these facts are not linked")
 
 
 @router.get("/v1/users/{user}/sessions", response_model=SessionPage, responses=problems())

@@ -38,6 +38,7 @@ pub use lifecycle::{Engine, EngineHandle, EngineParts};
 pub use memory::listing::{ListingPage, RecordKind, RecordOutline};
 pub use memory::records::AnyRecord;
 pub use memory::turn::CallbackScope;
+pub use reading::changes::SaidLater;
 pub use reading::context::{ContextRequest, PackedContext};
 pub use reading::export::ExportedRecords;
 pub use reading::forgetting::{ForgettingPlan, ForgettingPolicy, ForgottenRecord};

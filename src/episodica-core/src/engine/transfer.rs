@@ -11,9 +11,10 @@ use crate::engine::user::UserGuard;
 use crate::engine::writing::close::close_fact;
 use crate::engine::writing::erase::unknown;
 use crate::engine::writing::import::{ImportedRecords, ParsedImport, import_all};
+use crate::engine::writing::keep::keep_side;
 use crate::engine::writing::remember::{RememberedFact, StatedFact, remember_fact};
 use crate::error::{Error, Result};
-use crate::model::{BackupReport, ImportReport, SemanticMemory};
+use crate::model::{BackupReport, ImportReport, KeptSide, SemanticMemory};
 use crate::store::{BackupRun, LogKind, copy_user};
 
 impl Engine {
@@ -67,6 +68,25 @@ impl Engine {
         self.check_writable()?;
         let close = |user: &UserGuard| close_fact(&self.services, user, id, at, control);
         self.with_user(user_id, control, close)?.ok_or_else(|| unknown(id))
+    }
+
+    /// Stores which side of a link the user keeps. `New` ends the earlier fact when the later words
+    /// were said; `Old` ends the later fact when it began; `Both` ends neither.
+    ///
+    /// # Errors
+    /// `InvalidInput` if these facts are not linked; `Io`; `ReadOnly`; `Interrupted`.
+    pub fn keep_side(
+        &self,
+        user_id: &str,
+        [old, new]: [&str; 2],
+        side: KeptSide,
+        control: &dyn CallControl,
+    ) -> Result<()> {
+        self.check_writable()?;
+        self.with_user(user_id, control, |user| {
+            keep_side(&self.services, user, [old, new], side, control)
+        })?
+        .ok_or_else(|| unknown(new))
     }
 
     /// Adds the records of an export that the user lacks, with their ids and versions. Errors name

@@ -1,5 +1,7 @@
-//! Writes episodes from segments of messages, and facts from episodes.
+//! Writes episodes from segments of messages, and facts from episodes; links later sentences with
+//! earlier ones.
 
 pub mod episode;
 pub mod facts;
+pub(crate) mod links;
 pub mod voice;

@@ -25,7 +25,9 @@ pub use report::{
     StoreProblem, VerifyReport,
 };
 pub use said_by::SaidBy;
-pub use semantic::{ABOUT, AGENT, FactEnding, FactQuote, MemoryKind, SemanticMemory};
+pub use semantic::{
+    ABOUT, AGENT, FactEnding, FactLink, FactQuote, KeptSide, LinkKind, MemoryKind, SemanticMemory,
+};
 pub(crate) use semantic::{BY_RULES, BY_USER};
 pub use shelf::{CompressedPages, RecordShelf, ShelfRows, ShelfWriter, UnreadableRow};
 pub use size::InMemory;

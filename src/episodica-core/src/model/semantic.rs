@@ -44,6 +44,86 @@ pub struct FactEnding {
     pub from: Moment,
 }
 
+/// What the later of two quotations says about what the earlier one says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// The earlier words were wrong.
+    Correction,
+    /// It is different now.
+    Change,
+    /// It is over, or will not happen.
+    Cancelled,
+    /// It may change.
+    Tentative,
+    /// The same again.
+    Same,
+    /// Something about it. Also stands for kinds in files that this version does not know.
+    #[default]
+    #[serde(other)]
+    Later,
+}
+
+impl LinkKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] =
+        [Self::Correction, Self::Change, Self::Cancelled, Self::Tentative, Self::Same, Self::Later];
+
+    /// The word used in files and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Correction => "correction",
+            Self::Change => "change",
+            Self::Cancelled => "cancelled",
+            Self::Tentative => "tentative",
+            Self::Same => "same",
+            Self::Later => "later",
+        }
+    }
+}
+
+/// Which side of a change the user keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptSide {
+    /// The earlier words hold, the later ones never did.
+    Old,
+    /// The earlier words held until the later ones were said.
+    New,
+    /// Both hold.
+    Both,
+}
+
+impl KeptSide {
+    /// The word used in files and in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::New => "new",
+            Self::Both => "both",
+        }
+    }
+}
+
+/// An earlier quotation about the same thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactLink {
+    /// The fact with the earlier words.
+    pub old: String,
+    /// The earlier words in their message, in code points.
+    pub old_span: [u32; 2],
+    /// The later words in theirs.
+    pub span: [u32; 2],
+    /// What the later words say about it.
+    #[serde(default)]
+    pub kind: LinkKind,
+    /// How sure it is that both are about the same thing, 0 to 1.
+    pub score: f32,
+    /// What the user decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptSide>,
+}
+
 /// A fact, with the episodes and messages that prove it and the time for which it held.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SemanticMemory {
@@ -104,6 +184,9 @@ pub struct SemanticMemory {
     /// Ids of the facts that name this one in `ends`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_by: Vec<String>,
+    /// The earlier quotations about the same thing, the latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<FactLink>,
     /// Until when the fact held, as the user or the application decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Moment>,

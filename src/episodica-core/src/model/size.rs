@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Episode, FactEnding, FactQuote, Message, SemanticMemory, TextProvenance};
+use super::{Episode, FactEnding, FactLink, FactQuote, Message, SemanticMemory, TextProvenance};
 
 /// In glibc's allocator: the header of a block, the step of block sizes, and the smallest block.
 const HEAD: usize = 8;
@@ -137,6 +137,8 @@ impl InMemory for SemanticMemory {
             + self.quote.as_deref().map_or(0, quote)
             + block(self.ends.capacity() * size_of::<FactEnding>())
             + self.ends.iter().map(|ending| text(&ending.memory_id)).sum::<usize>()
+            + block(self.links.capacity() * size_of::<FactLink>())
+            + self.links.iter().map(|link| text(&link.old)).sum::<usize>()
             + [&self.source_episodes, &self.source_messages, &self.ended_by, &self.shown]
                 .into_iter()
                 .map(texts)

@@ -51,6 +51,7 @@ pub(crate) fn stated_fact(content: &str) -> SemanticMemory {
         superseded_by: None,
         ends: Vec::new(),
         ended_by: Vec::new(),
+        links: Vec::new(),
         closed_at: None,
         shown: Vec::new(),
         expires_at: None,

@@ -60,6 +60,16 @@ impl CompactEmbedder {
     }
 }
 
+/// The pieces of a text in order, as the encoder reads it.
+pub(crate) fn piece_ids(text: &str) -> Vec<u16> {
+    shared().pieces.split(text, MAX_TOKENS)
+}
+
+/// The score of each piece by its number: the logarithm of its probability.
+pub(crate) fn piece_scores() -> Vec<f32> {
+    shared().pieces.scores()
+}
+
 impl Embedder for CompactEmbedder {
     fn model(&self) -> &str {
         COMPACT_MODEL

@@ -38,6 +38,13 @@ impl PieceVocabulary {
         Self { pieces, longest }
     }
 
+    /// The score of each piece, by its id.
+    pub(super) fn scores(&self) -> Vec<f32> {
+        let mut scores = vec![0.0; self.pieces.len()];
+        self.pieces.values().for_each(|(id, score)| scores[usize::from(*id)] = *score);
+        scores
+    }
+
     /// The ids of the pieces of `text` in order, at most `limit`; characters without a piece are
     /// left out.
     pub(super) fn split(&self, text: &str, limit: usize) -> Vec<u16> {

@@ -7,6 +7,7 @@ pub(crate) mod erase;
 pub(crate) mod follow;
 pub(crate) mod hidden;
 pub(crate) mod indexing;
+mod linked;
 pub(crate) mod listing;
 pub(crate) mod main_speaker;
 pub(crate) mod open;

@@ -128,7 +128,7 @@ impl UserView {
             && self.members.values().iter().all(is_message)
             && self.episode_of.len() <= messages
             && self.episode_of.iter().all(|slot| *slot == NONE || (*slot as usize) < episodes)
-            && [self.statement_tokens.len(), self.sources.len()] == [facts; 2]
+            && [self.statement_tokens.len(), self.sources.len(), self.linked.len()] == [facts; 3]
             && self.standings.len() == facts
             && self.sources.values().iter().all(is_message)
             && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
@@ -260,6 +260,7 @@ fn pack_facts(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
     view.statements.postings.pack(&mut packer);
     view.statement_tokens.pack(&mut packer);
     view.sources.pack(&mut packer);
+    view.linked.pack(&mut packer);
     packer.column(&view.standings);
     view.subjects.pack(&mut packer);
     let mut texts: Vec<[u64; 2]> =
@@ -277,6 +278,7 @@ fn unpack_facts(unpacker: &mut ColumnUnpacker<'_>) -> Option<UserView> {
         statements: TextIndex::of_words(Postings::unpack(unpacker)?),
         statement_tokens: ListColumn::unpack(unpacker)?,
         sources: ListColumn::unpack(unpacker)?,
+        linked: ListColumn::unpack(unpacker)?,
         standings: unpacker.column()?,
         subjects: StringInterner::unpack(unpacker)?,
         fact_texts: unpacker

@@ -14,6 +14,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::engine::memory::backlog::UserBacklog;
 use crate::engine::memory::hidden::{ARCHIVED, HiddenSlots};
 use crate::engine::memory::indexing::{IndexingSettings, Rows};
+use crate::engine::memory::linked::ShownLinks;
 use crate::engine::memory::listing::ListingOrders;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::table::RecordTable;
@@ -72,6 +73,8 @@ pub(crate) struct UserView {
     pub(crate) statement_tokens: ListColumn<u16>,
     /// The slots of each fact's source messages, by the fact's slot; replaced facts included.
     pub(crate) sources: ListColumn<u32>,
+    /// The numbers of the facts that each fact is linked with, by the later fact's slot.
+    pub(crate) linked: ListColumn<u32>,
     /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<FactStatus>,
     pub(crate) subjects: StringInterner,
@@ -91,6 +94,8 @@ pub(crate) struct UserView {
     /// The messages with superseded content, computed at the first request; reset by each change of
     /// a fact.
     pub(super) superseded: OnceLock<Superseded>,
+    /// The links of facts, computed and reset in the same way.
+    pub(super) shown_links: OnceLock<ShownLinks>,
     /// The orders of listings in progress.
     pub(super) orders: ListingOrders,
     /// Identifies this view: slots of another view of the user are others.
@@ -217,6 +222,9 @@ impl UserView {
         self.sources.pad(slot as usize);
         let proofs = fact.source_messages.iter();
         self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
+        self.linked.pad(slot as usize);
+        let linked = fact.links.iter().map(|link| self.facts.number(&link.old));
+        self.linked.push(linked.collect::<Vec<_>>());
         let (subject, _) = self.subjects.intern(&fact.subject);
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, FactStatus::zeroed());
@@ -233,6 +241,7 @@ impl UserView {
     /// Resets values that were computed from all facts.
     pub(super) fn facts_changed(&mut self) {
         self.superseded.take();
+        self.shown_links.take();
     }
 
     /// The messages with superseded content, each with the facts that superseded it.
@@ -339,6 +348,7 @@ impl UserView {
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())
             + self.statement_tokens.heap_bytes()
             + self.sources.heap_bytes()
+            + self.linked.heap_bytes()
             + self.subjects.heap_bytes()
             + self.facts.heap_bytes()
             + self.statements.heap_bytes();

@@ -11,6 +11,7 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::memory::recalled::own_parts;
 use crate::engine::memory::view::UserView;
 use crate::engine::reading::hits::{HitBuilder, RankedSlot};
+use crate::engine::reading::later::later_marks;
 use crate::engine::reading::search::{MAX_TOP_K, SearchRun, merge, numbered};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
@@ -274,6 +275,11 @@ impl ContextSources {
         });
         let (facts, summaries): (Vec<_>, Vec<_>) = (facts.collect(), summaries.collect());
         let (filter, hits) = (&request.search.filter, search.hits(1));
+        let admits = |slot| {
+            !view.is_message_hidden(slot)
+                && filter.admits_message(view.messages.get(slot))
+                && own_parts(view, slot).is_none()
+        };
         let material = ContextCandidates {
             index: &view.messages,
             query: &search.prepared.query,
@@ -283,11 +289,8 @@ impl ContextSources {
             own: &self.own,
             facts: &facts,
             asked: self.asked.len(),
-            admits: &|slot| {
-                !view.is_message_hidden(slot)
-                    && filter.admits_message(view.messages.get(slot))
-                    && own_parts(view, slot).is_none()
-            },
+            admits: &admits,
+            later: &|slot| later_marks(view, zone, slot, &admits),
             outdated: &self.outdated,
             summaries: &summaries,
             form: request.form,

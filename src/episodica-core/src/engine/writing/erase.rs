@@ -54,6 +54,7 @@ pub(crate) fn update_text(
                 valid_to: None,
                 superseded_by: None,
                 ended_by: Vec::new(),
+                links: Vec::new(),
                 closed_at: None,
                 provenance: by_user(String::new()),
                 ..next_revision(&known, services.clock.now())

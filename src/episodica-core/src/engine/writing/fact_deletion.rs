@@ -175,6 +175,7 @@ impl DeletionRun<'_> {
             left.source_messages.retain(|id| !self.messages.contains(id));
             left.source_episodes.retain(|id| !self.episodes.contains(id));
             left.shown.retain(|id| !self.messages.contains(id) && self.stays(id));
+            left.links.retain(|link| self.stays(&link.old));
             self.inherit_endings(&mut left);
             if let Some(quote) = &mut left.quote {
                 quote.asked = self.asked(fact);

@@ -21,6 +21,7 @@ use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::draft::bytes_of;
 use crate::engine::writing::extracted_facts::CandidateOrigin;
+use crate::engine::writing::links::LinkingStep;
 use crate::engine::writing::recall::without_recalled;
 use crate::engine::writing::refold::refolded;
 use crate::error::Result;
@@ -87,7 +88,7 @@ pub(crate) fn learn_by_rules(
             user.progress.forget_stated();
             return Ok(());
         };
-        let mut learned = LearnedFacts::default();
+        let (mut learned, mut links) = (LearnedFacts::default(), LinkingStep::default());
         for (episode, found) in episodes.iter().zip(quotes_of(services, user, episodes, control)?) {
             count_rejected(services, &found);
             let view = user.view.read();
@@ -95,7 +96,7 @@ pub(crate) fn learn_by_rules(
                 // A fact with this id quotes the same words. It is not new, even if it was
                 // corrected since.
                 if view.facts.slot(&fact.memory_id).is_none() {
-                    learned.put(fact);
+                    learned.put(links.link(&view, fact));
                 }
             }
         }
@@ -263,7 +264,7 @@ impl LearnedFacts {
         if let Some(fact) = fact
             && self.find(view, &fact.memory_id).is_none()
         {
-            self.put(fact);
+            self.put(LinkingStep::default().link(view, fact));
         }
     }
 }

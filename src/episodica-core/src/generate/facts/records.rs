@@ -56,6 +56,7 @@ pub(crate) fn fact_from(
         superseded_by: None,
         ends: Vec::new(),
         ended_by: Vec::new(),
+        links: Vec::new(),
         closed_at: None,
         shown: Vec::new(),
         expires_at: None,

@@ -1,40 +1,84 @@
-//! Tells in the line of a message which days its relative dates mean.
+//! Tells in the line of a message which days its relative dates mean, and what was said later.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
 
+use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
+use super::quote::one_line;
 use crate::clock::DisplayZone;
 use crate::index::MessageIndex;
 use crate::text::time::{day_marks, mentions};
 
 /// A mark and its place in a message, in bytes: after "yesterday", " [7 May 2023]".
-pub(super) type DayMark = (usize, String);
+pub type LineMark = (usize, String);
+
+/// How a mark with later words begins. They stand in quotation marks and have no brackets.
+const LATER: &str = "[later, ";
+/// Maximum length of the later words, in characters.
+const MAX_LATER: usize = 240;
+
+/// The mark after words about which `words` were said later, on the day `date`.
+///
+/// ```
+/// use episodica_core::score::later_mark;
+/// let date = jiff::civil::date(2025, 2, 9);
+/// let mark = later_mark(date, "I moved to Bergen [again].");
+/// assert_eq!(mark, r#" [later, 9 Feb 2025: "I moved to Bergen (again)"]"#);
+/// ```
+pub fn later_mark(date: Date, words: &str) -> String {
+    let plain: String = one_line(words)
+        .chars()
+        .map(|c| match c {
+            '[' => '(',
+            ']' => ')',
+            '"' => '\'',
+            c => c,
+        })
+        .collect();
+    let plain = plain.trim_end_matches(['.', '。', ' ']);
+    let short: String = plain.chars().take(MAX_LATER).collect();
+    let more = if short.len() < plain.len() { "…" } else { "" };
+    format!(" {LATER}{}: \"{short}{more}\"]", date.strftime("%-d %b %Y"))
+}
 
 /// The marks of the messages of one context, each message's found once.
 pub(super) struct LineDates<'a> {
     index: &'a MessageIndex,
     zone: &'a DisplayZone,
-    known: RefCell<FxHashMap<u32, Rc<[DayMark]>>>,
+    later: &'a dyn Fn(u32) -> Vec<LineMark>,
+    known: RefCell<FxHashMap<u32, Rc<[LineMark]>>>,
 }
 
 impl<'a> LineDates<'a> {
-    pub fn new(index: &'a MessageIndex, zone: &'a DisplayZone) -> Self {
-        Self { index, zone, known: RefCell::default() }
+    pub fn new(
+        index: &'a MessageIndex,
+        zone: &'a DisplayZone,
+        later: &'a dyn Fn(u32) -> Vec<LineMark>,
+    ) -> Self {
+        Self { index, zone, later, known: RefCell::default() }
+    }
+
+    /// True if something was said later about a part of a message.
+    pub fn has_later(&self, slot: u32) -> bool {
+        self.of(slot).iter().any(|(_, mark)| mark.trim_start().starts_with(LATER))
     }
 
     /// The marks of a message, ascending. Days are those of the speaker's clock. The day of the
     /// message's heading has no mark.
-    pub fn of(&self, slot: u32) -> Rc<[DayMark]> {
+    pub fn of(&self, slot: u32) -> Rc<[LineMark]> {
         let find = || {
             let message = self.index.get(slot);
             let heading = self.zone.show(message.timestamp).local().date();
             let mut found = mentions(&message.content, message.timestamp);
             found.retain(|mention| (mention.from, mention.to) != (heading, heading));
-            day_marks(&message.content, &found).into()
+            let mut marks = day_marks(&message.content, &found);
+            marks.extend((self.later)(slot));
+            marks.sort_by_key(|(at, _)| *at);
+            marks.into()
         };
         Rc::clone(self.known.borrow_mut().entry(slot).or_insert_with(find))
     }
@@ -44,7 +88,7 @@ impl<'a> LineDates<'a> {
 pub(super) fn with_marks<'a>(
     content: &'a str,
     part: Range<usize>,
-    marks: &[DayMark],
+    marks: &[LineMark],
 ) -> Cow<'a, str> {
     let inside = marks.iter().filter(|(at, _)| part.start < *at && *at <= part.end);
     let (mut text, mut start) = (String::new(), part.start);
@@ -68,7 +112,7 @@ pub fn unmarked(text: &str) -> Cow<'_, str> {
     while let Some(close) = rest.find(']') {
         let before = match rest[..close].rfind('[') {
             // The list of a context in JSON is no mark.
-            Some(open) if !rest[open..close].contains('"') => {
+            Some(open) if !rest[open..close].contains('"') || rest[open..].starts_with(LATER) => {
                 rest[..open].strip_suffix(' ').unwrap_or(&rest[..open])
             }
             _ => &rest[..=close],

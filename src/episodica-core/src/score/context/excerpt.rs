@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::dates::{DayMark, with_marks};
+use super::dates::{LineMark, with_marks};
 use crate::control::CallControl;
 use crate::error::Result;
 use crate::index::{MessageIndex, for_each_term};
@@ -257,7 +257,7 @@ fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Part
 }
 
 /// Joins the parts into one text, with the marks of their dates, and a mark for each omission.
-pub(super) fn quoted(content: &str, parts: &Parts, dates: &[DayMark]) -> String {
+pub(super) fn quoted(content: &str, parts: &Parts, dates: &[LineMark]) -> String {
     const MARK: &str = "[…]";
     let mut text = String::new();
     let mut at = 0;

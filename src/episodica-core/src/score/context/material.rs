@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::dates::LineMark;
 use super::excerpt::Parts;
 use super::form::OutputForm;
 use super::text::{EpisodeSummary, KnownFact, Outdated};
@@ -33,6 +34,8 @@ pub struct ContextCandidates<'a> {
     pub admits: &'a dyn Fn(u32) -> bool,
     /// Messages with superseded content.
     pub outdated: &'a Outdated,
+    /// The marks on a message about which something was said later.
+    pub later: &'a dyn Fn(u32) -> Vec<LineMark>,
     /// Summaries of episodes.
     pub summaries: &'a [EpisodeSummary],
     /// The output format.

@@ -20,7 +20,7 @@ mod recalled;
 mod tests;
 mod text;
 
-pub use dates::unmarked;
+pub use dates::{LineMark, later_mark, unmarked};
 pub use excerpt::Parts;
 pub use form::{FactSection, OutputForm};
 pub use material::{ContextCandidates, ContextParts, LineReason};

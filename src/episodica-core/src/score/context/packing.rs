@@ -59,7 +59,7 @@ pub fn pack(
     control: &dyn CallControl,
 ) -> Result<ContextParts> {
     let ContextCandidates { index, facts, outdated, summaries, form, zone, .. } = *material;
-    let dates = &LineDates::new(index, zone);
+    let dates = &LineDates::new(index, zone, material.later);
     let writer = ContextWriter { index, facts, summaries, outdated, dates, form, zone, control };
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     PackingRun {

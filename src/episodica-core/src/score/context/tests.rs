@@ -71,6 +71,7 @@ fn of<'a>(index: &'a MessageIndex, query: &'a ParsedQuery) -> ContextCandidates<
         query,
         table: StaticTable::shared(),
         admits: &|_| true,
+        later: &|_| Vec::new(),
         own: &NONE.2,
         messages: &[],
         relevance: &|score| score,

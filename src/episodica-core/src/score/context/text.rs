@@ -217,8 +217,11 @@ impl<'a> ContextWriter<'a> {
         }
         let count = || self.line_tokens(slot, None);
         let plain = match self.form {
-            OutputForm::Text | OutputForm::Lines => self.index.line_tokens(slot, count)?,
-            OutputForm::Json | OutputForm::Xml => count()?,
+            // Later words may change from question to question, so their tokens are not kept.
+            OutputForm::Text | OutputForm::Lines if !self.dates.has_later(slot) => {
+                self.index.line_tokens(slot, count)?
+            }
+            _ => count()?,
         };
         Ok(plain + self.mark_tokens(slot)?)
     }

@@ -1,0 +1,96 @@
+//! The links between quotations of a view: the earlier one, and what was said later about it.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::engine::memory::view::UserView;
+use crate::model::{FactLink, KeptSide, SemanticMemory};
+
+/// The slots of an earlier and a later fact.
+type SlotPair = (u32, u32);
+
+/// The links of a view that are shown, without their words.
+#[derive(Debug, Default)]
+pub(crate) struct ShownLinks {
+    /// In the order in which they were learned. If A was followed by B and B by C, a link of A with
+    /// C is left out.
+    pub pairs: Vec<SlotPair>,
+    /// All links by the slot of the message with the earlier words, the latest later words first.
+    pub of_messages: FxHashMap<u32, Vec<SlotPair>>,
+}
+
+/// A link with its two facts.
+pub(crate) struct LinkedFacts<'v> {
+    pub old: &'v SemanticMemory,
+    pub new: &'v SemanticMemory,
+    pub link: &'v FactLink,
+}
+
+impl LinkedFacts<'_> {
+    /// True if the user decided that the earlier words hold as they stand.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.link.kept, Some(KeptSide::Old | KeptSide::Both))
+    }
+
+    /// The words of both sides: a part of each quotation. `None` if the log has another span.
+    pub fn words(&self) -> Option<[&str; 2]> {
+        Some([part(self.old, self.link.old_span)?, part(self.new, self.link.span)?])
+    }
+}
+
+fn part(fact: &SemanticMemory, span: [u32; 2]) -> Option<&str> {
+    let quote = fact.quote.as_deref()?;
+    let [from, to] = span.map(|at| at.checked_sub(quote.span[0]));
+    let byte = |at: u32| {
+        let mut ends = quote.text.char_indices().map(|(byte, _)| byte).chain([quote.text.len()]);
+        ends.nth(at as usize)
+    };
+    quote.text.get(byte(from?)?..byte(to?)?).filter(|words| !words.is_empty())
+}
+
+impl UserView {
+    /// The links between facts that are there and not hidden.
+    pub fn shown_links(&self) -> &ShownLinks {
+        self.shown_links.get_or_init(|| {
+            let is_shown = |slot: &u32| !self.is_fact_hidden(*slot);
+            let mut pairs: Vec<SlotPair> = Vec::new();
+            for new in self.facts.slots().filter(is_shown) {
+                let olds = self.linked.get(new).iter().filter_map(|old| self.facts.slot_of(*old));
+                pairs.extend(olds.filter(is_shown).map(|old| (old, new)));
+            }
+            let of_messages = self.by_message(&pairs);
+            let known: HashSet<SlotPair> = pairs.iter().copied().collect();
+            let mut next: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+            pairs.iter().for_each(|(old, new)| next.entry(*old).or_default().push(*new));
+            pairs.retain(|(old, new)| {
+                let mut between = next[old].iter().filter(|one| *one != new);
+                !between.any(|one| known.contains(&(*one, *new)))
+            });
+            ShownLinks { pairs, of_messages }
+        })
+    }
+
+    fn by_message(&self, pairs: &[SlotPair]) -> FxHashMap<u32, Vec<SlotPair>> {
+        let mut found: FxHashMap<u32, Vec<SlotPair>> = FxHashMap::default();
+        for pair in pairs {
+            for message in self.sources.get(pair.0) {
+                found.entry(*message).or_default().push(*pair);
+            }
+        }
+        let said = |pair: &SlotPair| {
+            let message = self.sources.get(pair.1).first();
+            message.map(|slot| (self.messages.get(*slot).timestamp, *slot))
+        };
+        found.values_mut().for_each(|pairs| pairs.sort_by_key(|pair| Reverse(said(pair))));
+        found
+    }
+
+    /// A link with its facts; `None` if one of them is no quotation any more.
+    pub fn linked_facts(&self, (old, new): SlotPair) -> Option<LinkedFacts<'_>> {
+        let (old, new) = (self.facts.get(old)?, self.facts.get(new)?);
+        let link = new.links.iter().find(|link| link.old == old.memory_id)?;
+        (old.quote.is_some() && new.quote.is_some()).then_some(LinkedFacts { old, new, link })
+    }
+}

@@ -1,0 +1,141 @@
+//! Compares two sentences by the pieces that both have and their rarity, and by numbers.
+//! `tools/link_features.py` computes the same.
+
+use std::cmp::Ordering;
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::embed::{piece_ids, piece_scores};
+use crate::fork::ForkLazy;
+
+/// Number of features of a pair.
+pub(super) const FEATURES: usize = 10;
+/// The features of a pair, in the order of `PAIR` in `tools/link_features.py`.
+pub(super) type PairFeatures = [f32; FEATURES];
+
+/// Sentences that share less rarity than this are not compared.
+const LEAST_SHARED: f32 = 1.0;
+/// What a later sentence has to say beyond the earlier one, in rarity, to say more.
+const SAYS_MORE: f32 = 0.5;
+/// The shared rarity that counts most.
+const MOST_SHARED: f32 = 20.0;
+/// Maximum length of a sentence that is read, in characters.
+const MAX_CHARS: usize = 2_000;
+/// A piece with a higher score than minus this says nothing about a topic.
+const COMMON: f32 = 8.0;
+
+/// What is compared of a sentence.
+#[derive(Debug, Clone)]
+pub(super) struct SentencePieces {
+    /// Distinct pieces that say something, ascending, each with its rarity.
+    rare: Vec<(u16, f32)>,
+    /// Sum of the rarities, at least 1.
+    rarity: f32,
+    numbers: Vec<String>,
+}
+
+impl SentencePieces {
+    pub fn of(text: &str) -> Self {
+        let text = match text.char_indices().nth(MAX_CHARS) {
+            Some((end, _)) => &text[..end],
+            None => text,
+        };
+        let mut distinct = piece_ids(text);
+        distinct.sort_unstable();
+        distinct.dedup();
+        let rare: Vec<(u16, f32)> = distinct
+            .into_iter()
+            .map(|piece| (piece, rarity(piece)))
+            .filter(|(_, rarity)| *rarity > 0.0)
+            .collect();
+        let total: f32 = rare.iter().map(|(_, rarity)| rarity).sum();
+        Self { rare, rarity: total.max(1.0), numbers: numbers(text) }
+    }
+}
+
+/// How much a piece says: 0 for common ones, about 6 for the rarest.
+fn rarity(piece: u16) -> f32 {
+    static TABLE: ForkLazy<Vec<f32>> =
+        ForkLazy::new(|| piece_scores().iter().map(|score| (-score - COMMON).max(0.0)).collect());
+    TABLE.get(usize::from(piece)).copied().unwrap_or(0.0)
+}
+
+/// The rarities of the pieces that two sentences share.
+#[derive(Default, Clone, Copy)]
+struct SharedPieces {
+    total: f32,
+    /// The three greatest.
+    rarest: [f32; 3],
+}
+
+impl SharedPieces {
+    fn of(a: &SentencePieces, b: &SentencePieces) -> Self {
+        let mut shared = Self::default();
+        let (mut left, mut right) = (a.rare.iter().peekable(), b.rare.iter().peekable());
+        while let (Some((one, rarity)), Some((other, _))) = (left.peek(), right.peek()) {
+            match one.cmp(other) {
+                Ordering::Less => drop(left.next()),
+                Ordering::Greater => drop(right.next()),
+                Ordering::Equal => {
+                    shared.add(*rarity);
+                    left.next();
+                    right.next();
+                }
+            }
+        }
+        shared
+    }
+
+    fn add(&mut self, rarity: f32) {
+        self.total += rarity;
+        let mut rest = rarity;
+        for place in &mut self.rarest {
+            if rest > *place {
+                std::mem::swap(&mut rest, place);
+            }
+        }
+    }
+}
+
+/// The features of a pair; `None` if the sentences share too little to be compared.
+pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Option<PairFeatures> {
+    let shared = SharedPieces::of(earlier, later);
+    if shared.total < LEAST_SHARED {
+        return None;
+    }
+    let flag = |holds: bool| f32::from(u8::from(holds));
+    let has_same = later.numbers.iter().any(|number| earlier.numbers.contains(number));
+    let has_other = later.numbers.iter().any(|number| !earlier.numbers.contains(number));
+    let [rarest, second, third] = shared.rarest.map(|rarity| rarity / 5.0);
+    Some([
+        shared.total.min(MOST_SHARED) / 10.0,
+        shared.total / earlier.rarity,
+        shared.total / later.rarity,
+        rarest,
+        second,
+        third,
+        flag(has_same),
+        flag(!earlier.numbers.is_empty() && has_other),
+        flag(earlier.numbers.is_empty() && !later.numbers.is_empty()),
+        flag(later.rarity - shared.total >= SAYS_MORE),
+    ])
+}
+
+/// The numbers of a text: digits, with single points, commas and colons between them.
+fn numbers(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut number = String::new();
+    let mut mark = None;
+    for c in text.nfkc().chain([' ']) {
+        if c.is_ascii_digit() {
+            number.extend(mark.take());
+            number.push(c);
+        } else if !number.is_empty() && mark.is_none() && matches!(c, '.' | ',' | ':') {
+            mark = Some(c);
+        } else if !number.is_empty() {
+            found.push(std::mem::take(&mut number));
+            mark = None;
+        }
+    }
+    found
+}

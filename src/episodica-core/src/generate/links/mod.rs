@@ -1,0 +1,103 @@
+//! Links between what somebody said and what they said later about the same thing.
+//!
+//! "The choir meets on Tuesdays." and, a month later, "The choir meets on Thursdays from now on."
+//! are linked. A link ends nothing: whoever shows the earlier words can show the later ones beside
+//! them. Sentences that only the world connects ("I live in Oslo", "I moved to Bergen") share no
+//! word and are not linked; a sentence that only says the same again seldom is.
+//!
+//! Whether two quotations are linked depends on their words alone, never on what else is in the
+//! store. The ten weights were learned from pairs of sentences (`tools/train_links.py`,
+//! `tools/labels/links.tsv`), and how rare a word is comes from the encoder's vocabulary.
+
+mod features;
+mod weights;
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use features::{SentencePieces, compare};
+use weights::score_link;
+
+use crate::generate::episode::spoken_sentences;
+use crate::text::heads::SentenceHeads;
+
+/// Least logit of a link.
+const LINKED: f32 = -0.3;
+/// Least score of the head `worth`, and greatest of the head `unclear`, of a sentence of several that
+/// may be linked: it is nearly worth a note, and stands alone, as a quotation of one sentence does.
+const WORTH: f32 = -1.0;
+const UNCLEAR: f32 = 0.0;
+
+/// A quotation that may be linked.
+#[derive(Debug)]
+pub(crate) struct LinkableQuote {
+    text: String,
+    sentences: Vec<LinkableSentence>,
+}
+
+#[derive(Debug)]
+struct LinkableSentence {
+    /// Where the sentence stands in the quotation, in bytes.
+    range: Range<usize>,
+    pieces: SentencePieces,
+    /// Whether it may be linked, as far as it was asked.
+    may_be_linked: OnceCell<bool>,
+}
+
+/// Two sentences about the same thing.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SentenceLink {
+    /// Where the earlier sentence stands in its quotation, in bytes.
+    pub old: Range<usize>,
+    /// Where the later sentence stands in its quotation, in bytes.
+    pub new: Range<usize>,
+    /// How sure the link is, 0 to 1.
+    pub score: f32,
+}
+
+impl LinkableQuote {
+    /// Reads the sentences of a quotation.
+    pub fn of(text: &str) -> Self {
+        let units = spoken_sentences(text).into_iter();
+        let told = units.filter(|unit| unit.is_speech && !unit.asks);
+        let sentences = told.map(|unit| LinkableSentence {
+            pieces: SentencePieces::of(&text[unit.start..unit.end]),
+            range: unit.start..unit.end,
+            may_be_linked: OnceCell::new(),
+        });
+        Self { sentences: sentences.collect(), text: text.to_owned() }
+    }
+
+    fn may_link(&self, sentence: &LinkableSentence) -> bool {
+        *sentence.may_be_linked.get_or_init(|| {
+            let heads = SentenceHeads::of(&self.text[sentence.range.clone()], false);
+            self.sentences.len() == 1 || heads.worth >= WORTH && heads.unclear <= UNCLEAR
+        })
+    }
+
+    /// The surest link of this earlier quotation with a later one, if any.
+    pub fn link_with(&self, later: &Self) -> Option<SentenceLink> {
+        let mut best: Option<(f32, &Range<usize>, &Range<usize>)> = None;
+        for new in &later.sentences {
+            for old in &self.sentences {
+                let Some(features) = compare(&old.pieces, &new.pieces) else { continue };
+                let score = score_link(&features);
+                if score > LINKED
+                    && best.is_none_or(|(known, ..)| score > known)
+                    && self.may_link(old)
+                    && later.may_link(new)
+                {
+                    best = Some((score, &old.range, &new.range));
+                }
+            }
+        }
+        best.map(|(score, old, new)| SentenceLink {
+            old: old.clone(),
+            new: new.clone(),
+            score: 1.0 / (1.0 + (-score).exp()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

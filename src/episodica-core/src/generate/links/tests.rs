@@ -1,0 +1,102 @@
+//! Links of everyday sentences, and inputs that no careful caller gives.
+
+use proptest::prelude::*;
+
+use super::features::{PairFeatures, SentencePieces, compare};
+use super::weights::score_link;
+use super::*;
+
+fn link(earlier: &str, later: &str) -> Option<SentenceLink> {
+    LinkableQuote::of(earlier).link_with(&LinkableQuote::of(later))
+}
+
+#[test]
+fn what_was_said_later_about_the_same_thing_is_linked() {
+    for (earlier, later) in [
+        ("The gate code is 7712.", "The gate code is 3390 now."),
+        ("My favourite tea is green jasmine tea.", "My favourite tea is black jasmine tea now."),
+        ("The plumber comes on Monday at nine.", "Correction: the plumber comes on Monday at ten."),
+        ("My exam is on 3 June.", "They may move my exam to 10 June, nothing is fixed yet."),
+        ("Mein Zug fährt um 7:42 Uhr.", "Mein Zug fährt jetzt um 8:05 Uhr."),
+        ("My locker number is 4417.", "Actually my locker number is 4471, not 4417."),
+        ("Mon numéro de casier est le 4417.", "Mon numéro de casier est le 4471 maintenant."),
+        ("Mi jefe es Andrés.", "Mi jefe ya no es Andrés, ahora es Lola."),
+        ("ロッカーは218番です。", "ロッカーは305番に変わりました。"),
+        ("我的储物柜是218号。", "我的储物柜换成305号了。"),
+    ] {
+        let found = link(earlier, later).unwrap_or_else(|| panic!("not linked: {later}"));
+        assert_eq!((found.old, found.new), (0..earlier.len(), 0..later.len()));
+        assert!(found.score > 0.4 && found.score < 1.0);
+    }
+}
+
+#[test]
+fn other_talk_is_not_linked() {
+    for (earlier, later) in [
+        ("My cat weighs 4 kilos.", "The bridge was closed for repairs."),
+        ("My sister lives in Porto.", "I bought a lamp for the hall."),
+        ("My sister lives in Porto.", "My sister plays the cello."),
+        ("Meine Tochter studiert in Graz.", "Der Kuchen war schnell gegessen."),
+        ("我姐姐在银行上班。", "昨天下了一场大雨。"),
+        ("I start at eight.", "Thanks, that helps!"),
+        ("The gate code is 7712.", "What is the gate code?"),
+    ] {
+        assert_eq!(link(earlier, later), None, "{later}");
+    }
+}
+
+#[test]
+fn the_sentence_that_is_meant_is_linked() {
+    let (earlier, later) = (
+        "I'm allergic to peanuts. The choir meets on Tuesdays in the old school.",
+        "It rained all day. The choir meets on Thursdays in the old school now.",
+    );
+    let found = link(earlier, later).expect("linked");
+    assert_eq!(&earlier[found.old], "The choir meets on Tuesdays in the old school.");
+    assert_eq!(&later[found.new], "The choir meets on Thursdays in the old school now.");
+}
+
+#[test]
+fn features_and_scores_are_those_of_the_recipe() {
+    let pairs: [(&str, &str, PairFeatures, f32); 3] = [
+        (
+            "I live in Oslo, near the harbour.",
+            "I moved to Bergen yesterday, so no more Oslo for me.",
+            [0.1077, 0.0803, 0.0581, 0.109, 0.1064, 0.0, 0.0, 0.0, 0.0, 1.0],
+            -6.195,
+        ),
+        (
+            "The gate code is 7712.",
+            "New gate code: 3390, not 7712.",
+            [1.4566, 1.0, 0.6029, 1.0149, 0.7842, 0.7436, 1.0, 1.0, 0.0, 1.0],
+            1.465,
+        ),
+        (
+            "我的储物柜是218号。",
+            "我的储物柜换成305号了。",
+            [1.9177, 0.8692, 0.6689, 1.0663, 1.0359, 0.6233, 0.0, 1.0, 0.0, 1.0],
+            1.576,
+        ),
+    ];
+    for (earlier, later, features, score) in pairs {
+        let found = compare(&SentencePieces::of(earlier), &SentencePieces::of(later));
+        let found = found.expect("they share a word");
+        for (found, expected) in found.iter().zip(features) {
+            assert!((found - expected).abs() < 1e-3, "{later}: {found} {expected}");
+        }
+        let found = score_link(&found);
+        assert!((found - score).abs() < 0.01, "{later}: {found} {score}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read(earlier in any::<String>(), later in any::<String>()) {
+        for (old, new) in [(&earlier, &later), (&later, &earlier), (&earlier, &earlier)] {
+            if let Some(found) = link(old, new) {
+                prop_assert!(found.score.is_finite());
+                prop_assert!(old.get(found.old).is_some() && new.get(found.new).is_some());
+            }
+        }
+    }
+}
