@@ -112,7 +112,7 @@ fn chinese_stays_chinese() {
     assert!(["阳台", "成都"].iter().any(|word| text.title.contains(word)), "{}", text.title);
     assert!(
         text.content.starts_with(
-            "2024年3月11日（星期一）20:00\n林夏：我昨天（2024年3月10日）搬到成都了！\n周远："
+            "2024年3月11日（星期一）20:00\n林夏：我昨天[2024年3月10日]搬到成都了！\n周远："
         ),
         "{}",
         text.content

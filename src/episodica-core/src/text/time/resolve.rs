@@ -1,7 +1,7 @@
 //! Adds the absolute dates of relative mentions to a text, so that it is clear without its context.
 //!
-//! The text keeps its own words: a date in brackets follows an expression, and a day or a month
-//! without a year gets its year. Sentences stay grammatical in every language.
+//! The text keeps its own words: a date in brackets follows an expression, after a day or a month
+//! without a year only the year.
 
 use super::mention::{NamedDates, TimeMention};
 use super::mentions::mentions_in;
@@ -21,55 +21,23 @@ use crate::text::Language;
 /// let monday = Moment::parse("2023-05-08T10:00:00Z")?;
 /// let english = |text| resolve_text(text, monday, Language::English);
 /// assert_eq!(english("I moved last Friday."), "I moved last Friday [5 May 2023].");
-/// assert_eq!(english("We met in March."), "We met in March 2023.");
+/// assert_eq!(english("We met in March."), "We met in March [2023].");
 /// let chinese = resolve_text("昨天我跑步了。", monday, Language::Chinese);
-/// assert_eq!(chinese, "昨天（2023年5月7日）我跑步了。");
+/// assert_eq!(chinese, "昨天[2023年5月7日]我跑步了。");
 /// # Ok::<(), episodica_core::Error>(())
 /// ```
 pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
-    resolve_mentions(text, anchor, language).0
+    with_dates(text, &mentions_in(text, anchor, language))
 }
 
-/// [`resolve_text`], with all times that the text mentions, as [`mentions`](super::mentions) finds
-/// them.
-pub(crate) fn resolve_mentions(
-    text: &str,
-    anchor: Moment,
-    language: Language,
-) -> (String, Vec<TimeMention>) {
-    let found = mentions_in(text, anchor, language);
-    (with_dates(text, &found), found)
-}
-
-/// `text` with the days of `found`, its mentions in order.
+/// `text` with the days of `found`, its mentions in order: its own words, and marks in brackets.
 pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * found.len());
     let mut done = 0;
-    for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
-        let surface = &text[mention.start..mention.end];
-        let chinese = mention.language == Language::Chinese;
-        if mention.naming == NamedDates::NoYear && chinese {
-            out.push_str(&text[done..mention.start]);
-            out.push_str(&mention.describe(Language::Chinese));
-            out.push_str(part_of(surface));
-            done = mention.end;
-            continue;
-        }
-        if mention.naming == NamedDates::NoYear && mention.from.year() == mention.to.year() {
-            out.push_str(&text[done..mention.end]);
-            out.push_str(&style::of(mention.language).year_after(surface, mention.from.year()));
-            done = mention.end;
-            continue;
-        }
-        let end = mention.end + possessive(&text[mention.end..]);
-        out.push_str(&text[done..end]);
-        let days = mention.describe(mention.language);
-        if chinese {
-            out.push_str(&format!("（{days}{}）", part_of(surface)));
-        } else {
-            out.push_str(&format!(" [{days}]"));
-        }
-        done = end;
+    for (at, mark) in day_marks(text, found) {
+        out.push_str(&text[done..at]);
+        out.push_str(&mark);
+        done = at;
     }
     out.push_str(&text[done..]);
     out
@@ -126,67 +94,33 @@ mod tests {
             ("We hiked last weekend.", "We hiked last weekend [6 to 7 May 2023]."),
             ("We sailed last winter.", "We sailed last winter [December 2022 to February 2023]."),
             ("I met her on May 5, 2022.", "I met her on May 5, 2022."),
-            ("We met in March and talked.", "We met in March 2023 and talked."),
-            ("We met on May 5 and talked.", "We met on May 5, 2023 and talked."),
-            ("We met on the 5th of May.", "We met on the 5th of May 2023."),
+            ("We met in March and talked.", "We met in March [2023] and talked."),
+            ("We met on May 5 and talked.", "We met on May 5 [2023] and talked."),
+            ("We met on the 5th of May.", "We met on the 5th of May [2023]."),
             (
                 "We sail in June, from the 9th to the 12th.",
-                "We sail in June, from the 9th to the 12th, 2023.",
+                "We sail in June, from the 9th to the 12th [2023].",
             ),
             ("We danced on New Year's Eve.", "We danced on New Year's Eve [31 December 2022]."),
             ("A few days ago I fell.", "A few days ago [4 to 6 May 2023] I fell."),
             ("Gestern war ich beim Arzt.", "Gestern [7. Mai 2023] war ich beim Arzt."),
-            ("Im Juni ziehen wir um.", "Im Juni 2023 ziehen wir um."),
+            ("Im Juni ziehen wir um.", "Im Juni [2023] ziehen wir um."),
             (
                 "Vor drei Wochen habe ich gekündigt.",
                 "Vor drei Wochen [um den 17. April 2023] habe ich gekündigt.",
             ),
-            ("Nos casamos el 3 de junio.", "Nos casamos el 3 de junio de 2023."),
+            ("Nos casamos el 3 de junio.", "Nos casamos el 3 de junio [2023]."),
             ("Ayer perdí el tren.", "Ayer [7 de mayo de 2023] perdí el tren."),
             ("Lundi dernier il a neigé.", "Lundi dernier [1er mai 2023] il a neigé."),
-            ("昨晚下雨了", "昨晚（2023年5月7日）下雨了"),
-            ("上周很忙", "上周（2023年5月1日至7日）很忙"),
-            ("上个月底很忙", "上个月底（2023年4月底）很忙"),
-            ("上周末去玩", "上周末（2023年5月6日至7日）去玩"),
-            ("六月三号我要去杭州", "2023年6月3日我要去杭州"),
+            ("昨晚下雨了", "昨晚[2023年5月7日]下雨了"),
+            ("上周很忙", "上周[2023年5月1日至7日]很忙"),
+            ("上个月底很忙", "上个月底[2023年4月底]很忙"),
+            ("上周末去玩", "上周末[2023年5月6日至7日]去玩"),
+            ("六月三号我要去杭州", "六月三号[2023年]我要去杭州"),
             ("我是2021年毕业的", "我是2021年毕业的"),
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(resolve_text(text, monday, crate::text::language(text)), expected);
-        }
-    }
-
-    #[test]
-    fn marks_leave_every_word_as_it_was_said() {
-        let monday = Moment::parse("2023-05-08T10:00:00+08:00").unwrap();
-        let marked = |text: &str| {
-            let (mut marked, found) = (text.to_owned(), super::super::mentions(text, monday));
-            for (at, mark) in day_marks(text, &found).into_iter().rev() {
-                marked.insert_str(at, &mark);
-            }
-            marked
-        };
-        for (text, expected) in [
-            (
-                "We met last Friday, not yesterday.",
-                "We met last Friday [5 May 2023], not yesterday [7 May 2023].",
-            ),
-            ("Yesterday's talk was long.", "Yesterday's [7 May 2023] talk was long."),
-            (
-                "We met in March and on the 5th of May.",
-                "We met in March [2023] and on the 5th of May [2023].",
-            ),
-            ("We fly in three weeks.", "We fly in three weeks [around 29 May 2023]."),
-            ("I met her on May 5, 2022.", "I met her on May 5, 2022."),
-            ("We sail in June or so, some day.", "We sail in June or so, some day."),
-            ("Nos casamos el 3 de junio.", "Nos casamos el 3 de junio [2023]."),
-            ("Gestern war ich beim Arzt.", "Gestern [7. Mai 2023] war ich beim Arzt."),
-            ("昨晚下雨了", "昨晚[2023年5月7日]下雨了"),
-            ("上个月底很忙", "上个月底[2023年4月底]很忙"),
-            ("六月三号我要去杭州", "六月三号[2023年]我要去杭州"),
-            ("nothing here", "nothing here"),
-        ] {
-            assert_eq!(marked(text), expected);
         }
     }
 }

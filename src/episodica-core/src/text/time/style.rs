@@ -110,23 +110,4 @@ impl DateStyle {
     pub(super) fn around(&self, day: &str) -> String {
         self.around.replace("{}", day)
     }
-
-    /// The year in the form that follows a day or a month without one.
-    pub(super) fn year_after(&self, surface: &str, year: i16) -> String {
-        match self.language {
-            Language::Spanish => format!(" de {year}"),
-            // "May 5, 2023", but "5 May 2023".
-            Language::English
-                if surface.ends_with(|c: char| c.is_ascii_digit())
-                    || ["st", "nd", "rd", "th"].iter().any(|end| {
-                        surface
-                            .strip_suffix(end)
-                            .is_some_and(|front| front.ends_with(|c: char| c.is_ascii_digit()))
-                    }) =>
-            {
-                format!(", {year}")
-            }
-            _ => format!(" {year}"),
-        }
-    }
 }
