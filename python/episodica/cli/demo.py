@@ -35,7 +35,7 @@ _FACTS, _EPISODES = 10, 12
 _importance, _since = attrgetter("importance"), attrgetter("valid_from")
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
 # Length of a context for a question of one's own, in tokens.
-_TOKENS = 400
+_TOKENS = 200
 # The evidence of an answer is searched among this many hits.
 _DEPTH = 10
 
@@ -56,7 +56,7 @@ def demo(args: argparse.Namespace, out: Output) -> None:
         results = [_show(memory, one, args, out) for one in conversations]
     if out.as_json:
         out.json(results)
-    elif not args.store:
+    elif not args.store and not args.ask:
         out.note("\nthe store was temporary; `episodica demo --store memories` keeps it")
 
 
@@ -110,7 +110,7 @@ def _context(memory: MemorySystem, user: str, question: str, out: Output) -> dic
     """The context that a prompt with this question would get."""
     text = memory.context(user, question, max_tokens=_TOKENS).text
     if not out.as_json:
-        out.heading(printable(question))
+        out.line(out.style(printable(question), "bold"))
         for line in text.splitlines() or ["nothing bears on this question"]:
             out.line(f"  {printable(line)}")
     return {"question": question, "context": text}
