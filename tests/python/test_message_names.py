@@ -296,7 +296,6 @@ def test_day_and_clock_in_the_metadata_are_one_time() -> None:
         ("time", 3),
         ("created_at", [2024, 3, 11]),
         ("updated_at", "2024-03-11"),
-        ("edited_at", 1710149400),
     ],
 )
 def test_what_only_looks_like_a_time_in_the_metadata_is_named(name: str, value: Any) -> None:

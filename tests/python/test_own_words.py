@@ -101,7 +101,7 @@ def test_a_label_for_a_voice_is_a_person_of_one_session(memory: MemorySystem) ->
     for label in ("Speaker 1", "SPEAKER_00", "Unknown", "Guest"):
         user = f"user{next(users)}"
         for session, town in (("monday", "Lyon"), ("tuesday", "Oslo")):
-            text = f"I moved to {town} last week."
+            text = f"I work as a nurse in {town}."
             message = {"role": "user", "name": label, "content": text, "session_id": session}
             memory.add_messages(user, [message])
             memory.flush(user)

@@ -56,7 +56,7 @@ def test_no_line_is_given_twice_and_each_stands_under_its_day(memory: MemorySyst
     fill(memory, rounds=2)
     recall = memory.recall("ann")
     assert recall.add("What did the kiln cost?")
-    assert recall.add("How much was the kiln?") == ""
+    assert "kiln" not in recall.add("How much was the kiln?")
     recall.add("What did the piano and the kiln cost?")
     lines = [line for line in recall.text.splitlines() if line.startswith(("Ann:", "Ben:"))]
     assert len(lines) == len(set(lines))

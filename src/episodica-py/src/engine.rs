@@ -149,6 +149,7 @@ impl PyEngine {
         serde_json::to_string(self.core.config()).map_err(|error| errors::internal(py, &error))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the keywords of a Python call")]
     #[pyo3(signature = (user_id, messages, session_id, secrets, progress, refuses_edits=false))]
     fn add_messages<'py>(
         &self,

@@ -387,4 +387,4 @@ async def test_changes_are_listed_and_decided(client: Client) -> None:
     (change,) = (await client.json("GET", f"{ALICE}/changes"))["items"]
     assert change["kept"] == "new"
     await client.json("POST", f"{ALICE}/changes", 404, json={**ids, "old": "x", "keep": "new"})
-    await client.json("POST", f"{ALICE}/changes", 422, json={**ids, "keep": "newer"})
+    await client.json("POST", f"{ALICE}/changes", 400, json={**ids, "keep": "newer"})

@@ -41,7 +41,7 @@ async def read(client: Client, uri: str, status: int = 200, **more: Any) -> Any:
 async def test_folders_lead_to_texts_at_their_layers(filled: Client) -> None:
     top = await listed(filled, "cortex://")
     assert [one["name"] for one in top["entries"]] == ["session", "user", "agent", "resources"]
-    fact, _ = (await listed(filled, HOME))["entries"]
+    fact, *_ = (await listed(filled, HOME))["entries"]
     assert (fact["kind"], "Paris" in fact["title"]) == ("fact", True)
     assert (await read(filled, fact["uri"]))["text"].count("Paris") >= 1
     assert (await read(filled, fact["record_uri"]))["text"].count("Paris") >= 1

@@ -23,8 +23,8 @@ use crate::text::heads::SentenceHeads;
 
 /// Least logit of a link.
 const LINKED: f32 = -0.3;
-/// Least score of the head `worth`, and greatest of the head `unclear`, of a sentence of several that
-/// may be linked: it is nearly worth a note, and stands alone, as a quotation of one sentence does.
+/// Least score of the head `worth`, and greatest of the head `unclear`, of a sentence of several
+/// that may be linked: it is nearly worth a note, and stands alone, as a quotation of one does.
 const WORTH: f32 = -1.0;
 const UNCLEAR: f32 = 0.0;
 
