@@ -59,6 +59,9 @@ def fill(store: Path) -> None:
             memory.add_messages("alice", [turn], session_id=f"talk {number + 1}")
         memory.flush_all_buffers()
         memory.wait()
+        for home, since in (("Paris", "2024-01-08"), ("Lyon", "2024-03-08")):
+            text = f"Alice lives in {home}."
+            memory.remember("alice", text, valid_from=since, attribute="home", value=home)
 
 
 def go(page: Page, place: str) -> None:
@@ -74,20 +77,20 @@ def timeline(page: Page) -> None:
 
 
 def ask(page: Page) -> None:
-    """A hit with its score explained."""
+    """The context for a question."""
     go(page, "#/user/demo/ask")
     page.fill("input[type=search]", QUESTION)
     page.keyboard.press("Enter")
-    hit = page.locator("article.hit", has=page.get_by_text("Message", exact=True)).first
-    hit.locator("summary").first.click()
-    hit.evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 90)")
+    page.locator("pre.pack").evaluate(
+        "node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 90)"
+    )
 
 
 def fact(page: Page) -> None:
     """An outdated fact."""
     go(page, "#/user/alice/facts")
     page.select_option("select[name=which]", "outdated")
-    page.get_by_role("link", name="moved to Lyon").click()
+    page.get_by_role("link", name="Alice lives in Paris.").click()
     page.wait_for_selector(".versions")
 
 

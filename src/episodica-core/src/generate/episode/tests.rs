@@ -74,7 +74,8 @@ fn a_move_is_told_as_one() {
     assert_eq!(lines[1], "Maya: Hi Tom! Guess what, I moved to Lyon last Friday [8 March 2024]!");
     assert_eq!(lines.len(), 1 + MOVE.len());
     for ((name, said), line) in MOVE.iter().zip(&lines[1..]).skip(1) {
-        let dated = said.replace("January", "January 2024").replace("18 March", "18 March 2024");
+        let dated =
+            said.replace("January", "January [2024]").replace("18 March", "18 March [2024]");
         assert_eq!(*line, format!("{name}: {dated}"));
     }
     assert!(text.summary.contains("Maya: \""), "{}", text.summary);
