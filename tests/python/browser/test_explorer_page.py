@@ -195,7 +195,7 @@ def test_hostile_texts_are_only_seen(site: Service, visit: Visit) -> None:
     assert shown == visible(HOSTILE, lines=True)
     expect(page.locator("article strong")).to_have_text(HOSTILE_NAME)
     window.open(f"{EVE}/ask")
-    page.get_by_label("Question").fill("EVIL")
+    page.get_by_label("Question").fill("Who lives in EVIL?")
     page.keyboard.press("Enter")
     expect(page.locator("pre.pack")).to_contain_text("EVIL")
     window.check()

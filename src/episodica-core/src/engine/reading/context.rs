@@ -27,7 +27,7 @@ use crate::text::normalized;
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
 /// Lowest relevance of a fact that enters a context on its own, as a share of the best line's.
-const FACT_BEARS: f64 = 0.5;
+const FACT_BEARS: f64 = 0.3;
 /// Lowest relevance of a summary. Of the episodes with it, half answer the question.
 const SUMMARY_BEARS: f64 = 0.3;
 /// Tokens of a short message. If not all messages are ranked, as many are ranked as would fit the

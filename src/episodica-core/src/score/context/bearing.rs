@@ -6,7 +6,7 @@ use super::material::ContextCandidates;
 use crate::score::ranking::LONG_TALK;
 use crate::score::terms::{DATE, TOKENS, VECTOR};
 use crate::score::{QueryTerm, ScoredMessage};
-use crate::text::heads::{SentenceHeads, small_talk};
+use crate::text::heads::small_talk;
 use crate::text::sentences;
 
 /// Number of messages considered: as many as would fit with [`SHORT`] tokens each, at least this.
@@ -36,9 +36,7 @@ pub(super) fn bearing<'a>(
         messages.iter().take(CONSIDERED.max(budget / SHORT)).collect();
     let own_words = |one: &ScoredMessage| f64::from(sought.words(&index.get(one.slot).content));
     if small_talk(&query.text) > SURELY {
-        let says = |sentence: &&str| {
-            SentenceHeads::of(sentence, false).small_talk <= 0.0 && sought.words(sentence) > 0.0
-        };
+        let says = |sentence: &&str| small_talk(sentence) <= 0.0 && sought.words(sentence) > 0.0;
         let answers =
             |one: &&&ScoredMessage| sentences(&index.get(one.slot).content).iter().any(says);
         let named: Vec<&ScoredMessage> = considered.iter().filter(answers).copied().collect();
