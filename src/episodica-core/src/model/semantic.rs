@@ -211,6 +211,40 @@ pub struct SemanticMemory {
 }
 
 impl SemanticMemory {
+    /// A fact that holds and was written at `now`, of which nothing but its words is known.
+    pub(crate) fn new(memory_id: String, user_id: String, content: String, now: Moment) -> Self {
+        Self {
+            memory_id,
+            user_id,
+            content,
+            quote: None,
+            kind: MemoryKind::default(),
+            source_episodes: Vec::new(),
+            created_at: now,
+            confidence: 0.0,
+            importance: 0.0,
+            metadata: serde_json::Map::new(),
+            source_messages: Vec::new(),
+            subject: String::new(),
+            attribute: String::new(),
+            value: String::new(),
+            when: String::new(),
+            valid_from: now,
+            valid_to: None,
+            superseded_by: None,
+            ends: Vec::new(),
+            ended_by: Vec::new(),
+            links: Vec::new(),
+            closed_at: None,
+            shown: Vec::new(),
+            expires_at: None,
+            archived_at: None,
+            updated_at: now,
+            revision_count: 0,
+            provenance: TextProvenance::default(),
+        }
+    }
+
     /// True if the fact has not ended by `now`. One that ended before it began never holds.
     pub fn holds_at(&self, now: Moment) -> bool {
         self.valid_to.is_none_or(|until| until > now && until > self.valid_from)

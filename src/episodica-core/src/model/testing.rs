@@ -30,34 +30,13 @@ pub(crate) fn said(
 /// A fact that the application stated on 11 March 2024.
 pub(crate) fn stated_fact(content: &str) -> SemanticMemory {
     let at = Moment::parse("2024-03-11T09:30:00+01:00").expect("valid");
+    let new = SemanticMemory::new("f0".to_owned(), "alice".to_owned(), content.to_owned(), at);
     SemanticMemory {
-        memory_id: "f0".to_owned(),
-        user_id: "alice".to_owned(),
-        content: content.to_owned(),
-        quote: None,
         kind: MemoryKind::PersonalInfo,
-        source_episodes: Vec::new(),
-        created_at: at,
         confidence: 1.0,
         importance: 0.8,
-        metadata: serde_json::Map::new(),
-        source_messages: Vec::new(),
         subject: "Alice".to_owned(),
-        attribute: String::new(),
-        value: String::new(),
-        when: String::new(),
-        valid_from: at,
-        valid_to: None,
-        superseded_by: None,
-        ends: Vec::new(),
-        ended_by: Vec::new(),
-        links: Vec::new(),
-        closed_at: None,
-        shown: Vec::new(),
-        expires_at: None,
-        archived_at: None,
-        updated_at: at,
-        revision_count: 0,
         provenance: TextProvenance { method: BY_USER.to_owned(), ..TextProvenance::default() },
+        ..new
     }
 }

@@ -155,26 +155,10 @@ impl UserBacklog {
     /// Copies the state of episodes and sessions from the backlog of an earlier view of the same
     /// records; not that of messages, whose slots differ between the views.
     pub fn take_over(&mut self, earlier: &Self) {
-        let Self {
-            unlearned,
-            unwritten,
-            refused,
-            relearn,
-            closing_sessions,
-            learned_ahead,
-            edits,
-            ..
-        } = earlier.clone();
         *self = Self {
             buffer: std::mem::take(&mut self.buffer),
             unembedded: std::mem::take(&mut self.unembedded),
-            unlearned,
-            unwritten,
-            refused,
-            relearn,
-            closing_sessions,
-            learned_ahead,
-            edits,
+            ..earlier.clone()
         };
     }
 

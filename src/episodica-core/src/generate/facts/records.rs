@@ -36,38 +36,22 @@ pub(crate) fn fact_from(
         }
     };
     SemanticMemory {
-        memory_id,
-        user_id: owner.user.clone(),
-        content: candidate.content.clone(),
         quote: candidate.quote.clone(),
         kind: candidate.kind,
         source_episodes: episode.map(str::to_owned).into_iter().collect(),
-        created_at: now,
         confidence: candidate.confidence,
         importance: candidate.importance,
-        metadata: serde_json::Map::new(),
         source_messages: candidate.source_messages.clone(),
         subject: candidate.subject.clone(),
         attribute: candidate.attribute.clone(),
         value: candidate.value.clone(),
-        when: String::new(),
         valid_from: candidate.valid_from,
-        valid_to: None,
-        superseded_by: None,
-        ends: Vec::new(),
-        ended_by: Vec::new(),
-        links: Vec::new(),
-        closed_at: None,
-        shown: Vec::new(),
-        expires_at: None,
-        archived_at: None,
-        updated_at: now,
-        revision_count: 0,
         provenance: TextProvenance {
             method: BY_RULES.to_owned(),
             prompt_version: RULES_VERSION.to_owned(),
             ..TextProvenance::default()
         },
+        ..SemanticMemory::new(memory_id, owner.user.clone(), candidate.content.clone(), now)
     }
 }
 
