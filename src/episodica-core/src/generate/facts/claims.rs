@@ -241,11 +241,16 @@ fn scored_clauses(
         .flatten()
         .filter(|clause| clause.is_own && !clause.asks && clause.heads.is_open(by_agent))
         .collect();
+    // The first call reads the encoder, so there is none for small talk.
+    if open.is_empty() {
+        return clauses;
+    }
     let texts: Vec<&str> = open.iter().map(|clause| &content[clause.range.clone()]).collect();
     // Without vectors the scores of the words stand.
     if let Ok(vectors) = CompactEmbedder.embed(&texts) {
         for ((clause, text), vector) in open.iter_mut().zip(&texts).zip(vectors.rows()) {
-            clause.heads = SentenceHeads::with_vector(text, by_agent, &vector.to_vec());
+            let vector = vector.to_slice().unwrap_or_default();
+            clause.heads = SentenceHeads::with_vector(text, by_agent, vector);
         }
     }
     clauses
