@@ -26,12 +26,13 @@ impl RatePause {
         (self.inner.lock().until - now).max(0.0)
     }
 
-    /// Notes that a request was refused: nobody sends for the `asked` seconds, or else for twice as
-    /// long as in the pause before, from `least` seconds up to a minute. Requests that were sent
-    /// before a pause do not prolong it, unless they are asked to wait for longer.
-    pub fn refuse(&self, now: f64, asked: Option<f64>, least: f64) {
+    /// Notes that a request sent at `sent` was refused at `now`: nobody sends for the `asked`
+    /// seconds, or else for twice as long as in the pause before, from `least` seconds up to a
+    /// minute. A request that was sent before a pause ended tells nothing about that pause: it
+    /// does not prolong it, unless it is asked to wait for longer.
+    pub fn refuse(&self, sent: f64, now: f64, asked: Option<f64>, least: f64) {
         let mut inner = self.inner.lock();
-        let is_new = now >= inner.until;
+        let is_new = sent >= inner.until;
         if is_new {
             inner.pauses += 1;
         }
@@ -61,23 +62,29 @@ mod tests {
     #[test]
     fn a_pause_holds_for_all_and_doubles_until_an_answer() {
         let pause = RatePause::default();
+        let refuse = |now: f64, asked| pause.refuse(now, now, asked, 1.0);
         assert_eq!(pause.left(5.0), 0.0);
-        pause.refuse(10.0, None, 1.0);
-        pause.refuse(10.5, None, 1.0);
+        refuse(10.0, None);
+        refuse(10.5, None);
         assert_eq!(pause.left(10.5), 0.5, "one refusal of several sent at once counts");
-        pause.refuse(11.0, None, 1.0);
+        refuse(11.0, None);
         assert_eq!(pause.left(11.0), 2.0);
-        pause.refuse(13.0, Some(17.0), 1.0);
-        pause.refuse(13.0, Some(4.0), 1.0);
+        refuse(13.0, Some(17.0));
+        refuse(13.0, Some(4.0));
         assert_eq!(pause.left(13.0), 17.0);
         for round in 0..40 {
-            pause.refuse(100.0 * f64::from(round), None, 1.0);
+            refuse(100.0 * f64::from(round), None);
         }
         assert_eq!(pause.left(3_900.0), MAX_WAIT_SECONDS);
         assert!(pause.is_hopeless());
         pause.relax();
         assert!(!pause.is_hopeless());
-        pause.refuse(5_000.0, None, 1.0);
+        refuse(5_000.0, None);
         assert_eq!(pause.left(5_000.0), 1.0);
+        for late in 1..20 {
+            pause.refuse(5_000.0, 5_000.0 + f64::from(late), None, 1.0);
+        }
+        assert!(!pause.is_hopeless(), "late answers to one burst of requests are one refusal");
+        assert_eq!(pause.left(5_001.0), 0.0);
     }
 }

@@ -200,6 +200,7 @@ impl RemoteService {
             attempts += 1;
             add(&self.counts.requests, 1);
             add(&self.counts.retries, u64::from(attempts > 1));
+            let sent = self.timer.seconds();
             let failure = match self.http.post(path, body.clone(), &*self.timer, control) {
                 Ok(body) => {
                     permit.succeed();
@@ -233,7 +234,7 @@ impl RemoteService {
             }
             if failure.is_rate_limit() {
                 let (now, least) = (self.timer.seconds(), self.policy.wait_seconds);
-                self.pause.refuse(now, failure.retry_after, least);
+                self.pause.refuse(sent, now, failure.retry_after, least);
                 limited += 1;
                 if self.pause.is_hopeless() {
                     break failure;
