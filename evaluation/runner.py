@@ -21,7 +21,18 @@ from evaluation.embedding import embedder, model_folder
 from evaluation.journal import Journal, ManifestError, Said, note, open_manifest, write
 from evaluation.measures import Found, Packed, leaks, scores_of
 from evaluation.peers import Mem0
-from evaluation.systems import METHODS, Bm25, Chance, Dense, Episodica, FullContext, Sum, System
+from evaluation.systems import (
+    METHODS,
+    Bm25,
+    Chance,
+    Dense,
+    Episodica,
+    Fts5,
+    FullContext,
+    FusedFts5,
+    Sum,
+    System,
+)
 
 FOLDER = Path(__file__).parent
 LANGUAGES = FOLDER / "data" / "languages"
@@ -36,7 +47,14 @@ SETS = {
 }
 RANKINGS = ("bm25", "dense", "sum")
 DEFAULT = ("episodica", *RANKINGS, *(f"{one}-user" for one in RANKINGS), "full-context")
-OTHERS = (*(f"episodica:{one}" for one in METHODS[1:]), "random", Mem0.name)
+FTS5 = ("fts5", "fts5-dense")
+OTHERS = (
+    *(f"episodica:{one}" for one in METHODS[1:]),
+    *FTS5,
+    *(f"{one}-user" for one in FTS5),
+    "random",
+    Mem0.name,
+)
 SYSTEMS = (*DEFAULT, *OTHERS)
 BUDGETS = (400, 1000, 2000, 4000)
 LONG_CONTEXT = 32_000
@@ -173,7 +191,7 @@ def systems_of(names: Iterable[str], dataset: Dataset) -> list[str]:
     chats = any(one.with_assistant for one in dataset.conversations)
     kept = []
     for name in names:
-        needs_model = name.partition("-")[0] in ("dense", "sum", Mem0.name)
+        needs_model = name.removesuffix("-user") in ("dense", "sum", "fts5-dense", Mem0.name)
         if name.endswith("-user") and not chats:
             continue
         if needs_model and model_folder() is None:
@@ -194,10 +212,11 @@ def make_system(name: str, out: Path, config: dict[str, Any]) -> System:
         return Episodica(out / "memories", config, name.partition(":")[2] or "hybrid")
     if name == Mem0.name:
         return Mem0(out / name, embedder(out / "vectors.npz"))
-    if base in ("dense", "sum"):
-        made = {"dense": Dense, "sum": Sum}[base]
-        return made(embedder(out / "vectors.npz"), users_only)
-    return Bm25(users_only) if base == "bm25" else {"random": Chance}.get(name, FullContext)()
+    if with_vectors := {"dense": Dense, "sum": Sum, "fts5-dense": FusedFts5}.get(base):
+        return with_vectors(embedder(out / "vectors.npz"), users_only)
+    if by_words := {"bm25": Bm25, "fts5": Fts5}.get(base):
+        return by_words(users_only)
+    return {"random": Chance}.get(name, FullContext)()
 
 
 def folder_of(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,6 +27,7 @@ Vector = npt.NDArray[np.float64]
 # The usual middle of the ranges in Robertson and Zaragoza, "The Probabilistic Relevance Framework:
 # BM25 and Beyond" (2009).
 BM25_K1, BM25_B = 1.2, 0.75
+RRF = 60
 METHODS = ("hybrid", "rrf", "vector", "bm25", "norlift")
 
 
@@ -212,7 +214,7 @@ class Ranking(System):
     def prepare(self, conversation: Conversation) -> Any:
         """Derives the data of a conversation that the scores need."""
 
-    def _order(
+    def order(
         self, conversation: Conversation, question: Question, said: int
     ) -> tuple[list[int], float | None]:
         """Positions of the messages, best first; equal scores in the order of time."""
@@ -228,7 +230,7 @@ class Ranking(System):
 
     def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
         """The best messages."""
-        order, top = self._order(conversation, question, said)
+        order, top = self.order(conversation, question, said)
         return Found([conversation.messages[at]["message_id"] for at in order[:DEPTH]], top)
 
     def pack(
@@ -240,7 +242,7 @@ class Ranking(System):
             self._costs = (conversation.user, costs)
         taken: list[int] = []
         used = 0
-        for at in self._order(conversation, question, said)[0]:
+        for at in self.order(conversation, question, said)[0]:
             cost = self._costs[1][at]
             if used + cost <= max_tokens:
                 taken.append(at)
@@ -350,6 +352,56 @@ class Sum(Ranking):
 
     def top(self, scores: Vector) -> None:
         """None, since the scores are scaled within a question."""
+
+
+class Fts5(Ranking):
+    """SQLite's full-text index: the words of the question joined by OR, its own ``bm25``."""
+
+    name = "fts5"
+
+    def prepare(self, conversation: Conversation) -> sqlite3.Connection:
+        """An index in memory; a row for each message, numbered from 0."""
+        index = sqlite3.connect(":memory:")
+        index.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize='porter unicode61')")
+        rows = ((at, spoken(one)) for at, one in enumerate(conversation.messages))
+        index.executemany("INSERT INTO said(rowid, text) VALUES (?, ?)", rows)
+        return index
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """Messages that share no word with the question are not ranked."""
+        made = np.full(said, -np.inf)
+        words = " OR ".join(
+            f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", question.text))
+        )
+        if words:
+            found = self._prepared(conversation).execute(
+                "SELECT rowid, -bm25(said) FROM said WHERE said MATCH ? AND rowid < ?",
+                (words, said),
+            )
+            for at, score in found:
+                made[at] = score
+        return made
+
+
+class FusedFts5(Ranking):
+    """``fts5`` and ``dense`` fused by reciprocal ranks, ``1 / (60 + rank)``."""
+
+    name = "fts5-dense"
+
+    def __init__(self, embedder: Any, users_only: bool = False) -> None:
+        super().__init__(users_only)
+        self._parts = (Fts5(users_only), Dense(embedder, users_only))
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """The sum over both lists of ranks; a message that a list lacks gets nothing from it."""
+        made = np.zeros(said)
+        for part in self._parts:
+            for rank, at in enumerate(part.order(conversation, question, said)[0], start=1):
+                made[at] += 1 / (RRF + rank)
+        return made
+
+    def top(self, scores: Vector) -> None:
+        """None, since ranks of two questions can't be compared."""
 
 
 class Chance(Ranking):

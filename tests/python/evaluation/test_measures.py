@@ -25,7 +25,7 @@ from evaluation.measures import (
     word_recall,
     words,
 )
-from evaluation.systems import Bm25, Chance, FullContext, Sum
+from evaluation.systems import Bm25, Chance, Fts5, FullContext, FusedFts5, Sum
 
 from episodica import count_tokens
 
@@ -169,22 +169,38 @@ def test_bm25_by_hand(conversation: Conversation) -> None:
     assert set(users.ask(conversation, question, 5).messages or ()) == {"D1:1", "D1:3", "D2:2"}
 
 
+class Stub:
+    """Vectors along which the third message is nearest to any question."""
+
+    model = "stub"
+
+    def __call__(self, texts: list[str]) -> np.ndarray:
+        rows = np.zeros((len(texts), 2))
+        rows[:, 0] = [1.0 if "Look" in one or "town" not in one else 0.5 for one in texts]
+        rows[:, 1] = [1.0 if "Look" in one else 0.0 for one in texts]
+        return rows
+
+
 def test_the_sum_scales_both_parts(conversation: Conversation) -> None:
-    class Stub:
-        """Vectors along which the third message is nearest to any question."""
-
-        model = "stub"
-
-        def __call__(self, texts: list[str]) -> np.ndarray:
-            rows = np.zeros((len(texts), 2))
-            rows[:, 0] = [1.0 if "Look" in one or "town" not in one else 0.5 for one in texts]
-            rows[:, 1] = [1.0 if "Look" in one else 0.0 for one in texts]
-            return rows
-
     made = Sum(Stub()).scores(conversation, asked("rowing in Ghent"), 5)
     assert made.max() <= 2.0
     assert int(np.argmax(made)) in (3, 4)
     assert Sum(Stub()).top(made) is None
+
+
+def test_sqlite_ranks_only_what_shares_a_word(conversation: Conversation) -> None:
+    question = asked('rowing "in" Ghent*')
+    words = Fts5()
+    found = words.ask(conversation, question, 5).messages or []
+    assert found[0] == "D2:2"
+    assert Fts5().ask(conversation, asked("?!"), 5).messages == []
+    assert "D2:2" not in (words.ask(conversation, question, 4).messages or [])
+    users = Fts5(users_only=True)
+    assert users.name == "fts5-user"
+    assert set(users.ask(conversation, question, 5).messages or ()) <= {"D1:1", "D1:3", "D2:2"}
+    scores = FusedFts5(Stub()).scores(conversation, question, 5)
+    assert len(scores) == 5
+    assert 1 / 65 <= scores.min() <= scores.max() <= 2 / 61, "each is in the list of the vectors"
 
 
 def test_the_other_baselines(conversation: Conversation) -> None:
