@@ -156,7 +156,8 @@ impl MatchPlace<'_, '_> {
             && !self.patterns.listed_after.is_match(after)
             && !(self.patterns.language == Language::English
                 && (after.starts_with(['\'', '’'])
-                    || is_bare && (!self.ends_here() || ends_in_name(before))))
+                    || is_bare
+                        && (!self.ends_here() || ends_in_name(before) || is_compared(before))))
     }
 
     /// The ordinal of a weekday or week in its month; the last is -1.
@@ -312,4 +313,10 @@ fn ends_in_name(before: &str) -> bool {
     let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let mut letters = word.chars();
     letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+}
+
+/// True if `before` ends in a word after which a weekday is a kind of day: "a default of Sunday".
+fn is_compared(before: &str) -> bool {
+    let word = before.trim_end().rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    ["of", "as", "than", "like"].into_iter().any(|kind| word.eq_ignore_ascii_case(kind))
 }

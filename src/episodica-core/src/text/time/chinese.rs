@@ -365,7 +365,12 @@ impl<'t> ChinesePosition<'t> {
         let is_limit = LIMITS.iter().any(|word| after.starts_with(word));
         let has_begun = self.follows("从從")
             && ["开始就", "開始就", "起就"].iter().any(|word| after.starts_with(word));
+        // 五一之前交接完的 may be the last or the coming one.
+        let is_done = after.starts_with(['之', '以', '前'])
+            && lean != TimeLean::Past
+            && self.clause_has(length, &["了", "完"]);
         match lean {
+            _ if is_limit && is_done => TimeLean::Unknown,
             // 从三月开始就 tells how long it has been so.
             TimeLean::Unknown if has_begun => TimeLean::Past,
             lean if !is_limit => lean,

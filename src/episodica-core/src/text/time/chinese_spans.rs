@@ -79,7 +79,7 @@ impl ChinesePosition<'_> {
         let part = ['底', '末', '初', '中'].into_iter().find(|part| parts.starts_with(*part))?;
         // After these characters the word is part of another date or word.
         let joined =
-            |c: char| is_digit(c) || "每个個去今明前后後上下本这這岁歲半正腊臘".contains(c);
+            |c: char| is_digit(c) || "每个個去今明前后後上下本这這岁歲半正腊臘大".contains(c);
         if self.before.is_some_and(joined) {
             return None;
         }

@@ -21,10 +21,28 @@ pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
             None => at += 1,
         }
     }
-    for at in 1..found.len() {
-        let (before, mention) = found.split_at_mut(at);
-        follow_named(&mut mention[0], before, today);
+    for at in 0..found.len() {
+        let (before, rest) = found.split_at_mut(at);
+        let [mention, later @ ..] = rest else { continue };
+        follow_named(mention, before, today);
+        // "A wedding on the 16th, so we meet on Sunday 17 May."
+        let names_another =
+            |other: &TimeMention| names_month(other) && month_of(other) != month_of(mention);
+        if mention.naming == NamedDates::NoMonth && later.iter().any(names_another) {
+            mention.confident = false;
+        }
     }
+}
+
+fn month_of(mention: &TimeMention) -> (i16, i8) {
+    (mention.from.year(), mention.from.month())
+}
+
+/// Whether a mention says by its own words in which month it is.
+fn names_month(mention: &TimeMention) -> bool {
+    mention.confident
+        && matches!(mention.naming, NamedDates::Days | NamedDates::NoYear)
+        && matches!(mention.grain, DateGrain::Day | DateGrain::Month)
 }
 
 /// Moves a day without its month to the month of the last of `earlier` that names one, if it comes
@@ -33,12 +51,7 @@ pub(crate) fn follow_named(mention: &mut TimeMention, earlier: &[TimeMention], t
     if mention.naming != NamedDates::NoMonth {
         return;
     }
-    let names_month = |mention: &&TimeMention| {
-        mention.confident
-            && matches!(mention.naming, NamedDates::Days | NamedDates::NoYear)
-            && matches!(mention.grain, DateGrain::Day | DateGrain::Month)
-    };
-    let Some(named) = earlier.iter().rfind(names_month) else { return };
+    let Some(named) = earlier.iter().rfind(|mention| names_month(mention)) else { return };
     let moved = calendar::date(named.from.year().into(), named.from.month(), mention.from.day());
     let is_ahead = |day: Date| day >= today;
     match moved.filter(|day| is_ahead(*day) == is_ahead(mention.from) && *day >= named.from) {
@@ -94,6 +107,8 @@ mod tests {
             ("Ferry on Monday 16 June, and I fly on the 17th.", "2025-06-16 2025-06-17"),
             ("I fly on the 17th.", "2025-05-17"),
             ("We met on 3 March, and I fly on the 17th.", "2025-03-03"),
+            ("I fly on the 16th, so we meet on 17 June.", "2025-06-17"),
+            ("I fly on the 16th, so we meet on 17 May.", "2025-05-16 2025-05-17"),
             ("Fähre am 16. Juni, und ich fliege am 17.", "2025-06-16 2025-06-17"),
             ("El barco sale el 16 de junio y voy a volver el 17.", "2025-06-16 2025-06-17"),
             ("Le bateau part le 16 juin et nous rentrons tous le 17.", "2025-06-16 2025-06-17"),

@@ -51,13 +51,15 @@ pub(crate) fn day_marks(text: &str, found: &[TimeMention]) -> Vec<(usize, String
     let mark = |mention: &TimeMention| {
         let (surface, after) = (&text[mention.start..mention.end], &text[mention.end..]);
         let is_one_year = mention.from.year() == mention.to.year();
-        let days = if mention.naming == NamedDates::NoYear && is_one_year {
+        let only_year = mention.naming == NamedDates::NoYear && is_one_year;
+        let days = if only_year {
             style::of(mention.language).year(mention.from.year())
         } else {
             mention.describe(mention.language)
         };
         let is_chinese = mention.language == Language::Chinese;
-        let (space, part) = if is_chinese { ("", part_of(surface)) } else { (" ", "") };
+        let space = if is_chinese { "" } else { " " };
+        let part = if is_chinese && !only_year { part_of(surface) } else { "" };
         (mention.end + possessive(after), format!("{space}[{days}{part}]"))
     };
     sure.map(mark).collect()
@@ -115,6 +117,8 @@ mod tests {
             ("昨晚下雨了", "昨晚[2023年5月7日]下雨了"),
             ("上周很忙", "上周[2023年5月1日至7日]很忙"),
             ("上个月底很忙", "上个月底[2023年4月底]很忙"),
+            ("九月底我要搬家", "九月底[2023年]我要搬家"),
+            ("今年九月底我要搬家", "今年九月底[2023年9月底]我要搬家"),
             ("上周末去玩", "上周末[2023年5月6日至7日]去玩"),
             ("六月三号我要去杭州", "六月三号[2023年]我要去杭州"),
             ("我是2021年毕业的", "我是2021年毕业的"),
