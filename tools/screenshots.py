@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ def main() -> None:
     """Makes all images."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, MemorySystem(Path(folder) / "store") as memory:
-        added = memory.add_messages("demo", with_ids(read_conversations(SAMPLE)[0]))
+        memory.add_messages("demo", with_ids(read_conversations(SAMPLE)[0]))
         for number, (when, text) in enumerate(TALK):
             turn = {"role": "user", "name": "Alice", "content": text, "timestamp": when}
             memory.add_messages("alice", [turn], session_id=f"talk {number + 1}")
@@ -80,15 +79,9 @@ def main() -> None:
         kinds: Any = ["episodic", "semantic", "message"]
         hits = memory.search("demo", QUESTION, kinds=kinds, top_k=3, explain=True)
         displays = {
-            "added": added,
             "results": hits,
-            "episode": next(
-                memory.episodes("demo", since=hits[0].timestamp - timedelta(minutes=1))
-            ),
             "facts": memory.semantic_memories("alice", include_superseded=True),
             "explanation": hits[0].explain(),
-            "context": memory.context("demo", QUESTION, max_tokens=250),
-            "stats": memory.stats("demo"),
         }
         for theme in PAGES:
             for name, value in displays.items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,23 +31,18 @@ from episodica import (
     SemanticMemory,
     VerifyReport,
 )
-from episodica.display.html import bar
 from episodica.visible import visible
 
 WHEN = datetime(2024, 3, 11, 8, 30, tzinfo=UTC)
-VOID = {"br"}
-TAGS = VOID | {
+TAGS = {
     "div",
     "style",
     "p",
     "strong",
-    "span",
     "bdi",
+    "em",
     "s",
-    "i",
     "pre",
-    "details",
-    "summary",
     "table",
     "thead",
     "tbody",
@@ -84,9 +78,8 @@ class Checker(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in TAGS, tag
-        assert {name for name, _ in attrs} <= {"class", "style", "dir"}, attrs
-        if tag not in VOID:
-            self.open.append(tag)
+        assert {name for name, _ in attrs} <= {"class", "dir"}, attrs
+        self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -224,7 +217,7 @@ def test_long_lists_are_cut() -> None:
         "e", "u", "t", "s", "c", (message,) * 1000, 1000, "", WHEN, WHEN, topics=("topic",) * 100
     )
     assert "and 980 more" in shown(many)
-    assert "and 88 more" in shown(many)
+    assert "and 80 more" in shown(many)
     deep = Explanation("leaf", 1.0)
     for _ in range(3000):
         deep = Explanation("sum", 1.0, "", (deep,))
@@ -235,11 +228,11 @@ def test_what_a_reader_learns(lyon: MemorySystem) -> None:
     hits = lyon.search("alice", "Lyon", kinds=["episodic", "message"], explain=True)
     assert "I moved to Lyon last Friday." in shown(hits)
     assert "L2" in shown(hits[0].explain())
-    assert "2 messages" in shown(next(lyon.episodes("alice")))
-    assert "verbatim" in shown(lyon.context("alice", "Lyon"))
-    assert "3 messages remembered" in shown(AddResult(3))
-    assert "Nothing was found." in shown(lyon.search("nobody", "Lyon"))
-    assert "The store is sound" in shown(lyon.verify())
+    assert "I moved to Lyon last Friday." in shown(next(lyon.episodes("alice")))
+    assert "Alice: I moved to Lyon" in shown(lyon.context("alice", "Lyon"))
+    assert "messages_added\n3\n" in shown(AddResult(3))
+    assert "none" in shown(lyon.search("nobody", "Lyon"))
+    assert "errors\n0\n" in shown(lyon.verify())
 
 
 def test_facts_that_ended_are_struck_through() -> None:
@@ -282,23 +275,12 @@ def test_a_long_listing_says_that_there_is_more(memory: MemorySystem) -> None:
     assert "and more" not in shown(memory.messages("alice", limit=20))
 
 
-def test_light_and_dark() -> None:
-    html = AddResult()._repr_html_()
-    for theme in (
-        "light-dark(",
-        "data-jp-theme-light",
-        "data-vscode-theme-kind",
-        "data-md-color-scheme",
-    ):
-        assert theme in html
-    rules = html.partition("<style>")[2].partition("</style>")[0]
+def test_styles_concern_nothing_else_on_the_page() -> None:
+    rules = AddResult()._repr_html_().partition("<style>")[2].partition("</style>")[0]
     selectors = [
-        one
-        for rule in rules.replace("@media print{", "").split("}")
-        for one in rule.partition("{")[0].strip().split(",")
-        if one
+        one for rule in rules.split("}") for one in rule.partition("{")[0].split(",") if one
     ]
-    assert all(".episodica" in one for one in selectors)
+    assert all(one.startswith(".episodica ") for one in selectors)
 
 
 def test_a_terminal_gets_a_line_a_hit(lyon: MemorySystem) -> None:
@@ -310,36 +292,11 @@ def test_a_terminal_gets_a_line_a_hit(lyon: MemorySystem) -> None:
     assert any("Alice: I moved to Lyon last Friday." in line for line in rest)
 
 
-@pytest.mark.parametrize(
-    ("value", "style"),
-    [
-        (1.0, "left:50.0%;width:50.0%"),
-        (-1.0, "left:0.0%;width:50.0%"),
-        (0.0, "left:50.0%;width:0.0%"),
-        (9.0, "left:50.0%;width:50.0%"),
-    ],
-)
-def test_bars_start_at_zero(value: float, style: str) -> None:
-    assert style in bar(value, -1.0, 1.0)
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (0.0, float("inf")), (float("nan"), 1.0)])
-def test_bars_of_strange_scores_are_empty(low: float, high: float) -> None:
-    assert "style" not in bar(0.5, low, high) or low != low
-
-
-def test_bars_of_results_share_one_axis(moved: MemorySystem) -> None:
-    hits = moved.search("al", "Where does Alice live?")
-    widths = re.findall(r"left:0\.0%;width:([\d.]+)%", hits._repr_html_())
-    assert len({hit.kind for hit in hits}) > 1
-    assert widths == [f"{100 * hit.score:.1f}" for hit in hits]
-
-
 def test_columns_of_listings_have_names(moved: MemorySystem) -> None:
     for listing, names in (
         (moved.messages("al"), ("date", "speaker", "message")),
-        (moved.episodes("al"), ("date", "length", "title")),
+        (moved.episodes("al"), ("date", "messages", "title")),
         (moved.semantic_memories("al"), ("since", "kind", "fact")),
     ):
         html = listing._repr_html_() or ""
-        assert all(f">{name}</th>" in html for name in names)
+        assert all(f">{name}</bdi></th>" in html for name in names)

@@ -1,3 +1,0 @@
-"""What values look like in a notebook. Importing it registers a function for each type."""
-
-from . import values as values
