@@ -164,6 +164,8 @@ def _cell(value: object) -> str:
     if isinstance(value, (tuple, list)):
         rest = f" and {len(value) - _MAX_ROWS:,} more" if len(value) > _MAX_ROWS else ""
         return _plain(", ".join(str(one)[:100] for one in value[:_MAX_ROWS])) + rest
+    if isinstance(value, Mapping):
+        return _pairs(list(value.items()))
     if isinstance(value, float):
         return f"{value:,.4g}"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -1,1 +1,0 @@
-"""Benchmarks of the speed and scale of the package."""
