@@ -138,21 +138,16 @@ eval: $(NATIVE)  ## Run every set of the evaluation on invented conversations, w
 			$(BIN)/python -m evaluation $$run --out "$(EVAL_OUT)/$${run%% *}" "$$@"; \
 	done
 
-# Numbers of messages of one user, and number of users with 100 messages each. SIZES=1k,10k,100k,1m USERS=100k measures everything and takes hours.
+# Numbers of messages of one user.
 SIZES ?= 1k,10k,100k
-USERS ?= 2k
-# Folder for stores and results of the benchmarks, and parts to leave out (users, writing).
-BENCH_CACHE ?= target/bench
-SKIP ?=
 
 .PHONY: bench
-bench: export BENCH_CACHE := $(BENCH_CACHE)
-bench: $(NATIVE)  ## Measure every performance target; SIZES=1k,10k,100k,1m USERS=100k for all sizes
-	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" $(BIN)/python -m evaluation speed suite
+bench: $(NATIVE)  ## Measure additions, searches and openings; SIZES=1k,10k,100k,1m for all sizes
+	$(BIN)/python -m evaluation speed --sizes $(SIZES)
 
 .PHONY: bench-docs
-bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run
-	$(BIN)/python -m evaluation speed report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
+bench-docs: $(NATIVE)  ## Measure, and put the figures into docs/performance.md
+	$(BIN)/python -m evaluation speed --sizes 100k,1m --embedding static --page docs/performance.md
 
 .PHONY: bench-kernels
 bench-kernels: $(SETUP)  ## Time the kernels with criterion
@@ -164,8 +159,8 @@ bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the com
 	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(TARGET)/release/once"
 
 .PHONY: bench-postgres
-bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL and one in a folder, for docs/scale.md
-	$(BIN)/python tests/support/postgres.py $(BIN)/python -m evaluation speed database
+bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL
+	$(BIN)/python tests/support/postgres.py sh -c '$(BIN)/python -m evaluation speed --sizes 4k --place "$$EPISODICA_TEST_POSTGRES"'
 
 # Minimum number of requests that the fuzzer sends.
 REQUESTS ?= 5000

@@ -7,10 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation import fit_relevance, nemori, reader, runner, table
-from evaluation.speed import database, report, suite
-
-SPEED = {"suite": suite, "report": report, "database": database}
+from evaluation import fit_relevance, nemori, reader, runner, speed, table
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,10 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_command(commands, "reader", reader)
     _add_command(commands, "fit", fit_relevance)
     _add_command(commands, "nemori", nemori)
-    speed = commands.add_parser("speed", help="how fast the package is, and how far it scales")
-    parts = speed.add_subparsers(title="parts", metavar="PART", required=True)
-    for name, module in SPEED.items():
-        _add_command(parts, name, module)
+    _add_command(commands, "speed", speed)
     return parser
 
 
