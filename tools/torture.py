@@ -31,7 +31,6 @@ ATTACKS = {
     "expressions": "Try every expression on texts that are made from its own parts",
     "faults": "Let every single operation of a write fail, or cut the power after it",
     "formats": "Put long repeated texts into files of every format that is read",
-    "graphs": "Change a vector graph, recompute the checksums, then search it",
     "handles": "Write 200 users with 64 file handles, or with `max_open_files=5`",
     "http": "Kill the workers of a service while clients add, repeat and delete over HTTP",
     "in_place": "Compare searches after deletions and edits with those of a newly opened store",

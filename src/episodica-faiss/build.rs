@@ -1,4 +1,4 @@
-//! Compiles the part of FAISS in use, flat indexes and HNSW, with the C interface
+//! Compiles the part of FAISS in use, flat indexes, with the C interface
 //! `native/index.cpp`.
 //!
 //! The sources come from the crate `faiss-sys`, whose own build compiles all of FAISS, takes
@@ -11,16 +11,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The files of FAISS to compile, without `.cpp`.
-const FILES: [&str; 21] = [
+const FILES: [&str; 18] = [
     "Index",
     "IndexFlat",
     "IndexFlatCodes",
-    "IndexHNSW",
-    "IndexIDMap",
     "impl/AuxIndexStructures",
     "impl/CodePacker",
     "impl/FaissException",
-    "impl/HNSW",
     "impl/IDSelector",
     "utils/Heap",
     "utils/distances",

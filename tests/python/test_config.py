@@ -216,7 +216,7 @@ def test_copies_keep_the_key(make: Any) -> None:
     assert copies[1].headers is not config.headers
 
 
-@pytest.mark.parametrize("name", ["max_open_files", "memory_budget_bytes", "hnsw_threshold"])
+@pytest.mark.parametrize("name", ["max_open_files", "memory_budget_bytes", "snapshot_threshold"])
 @pytest.mark.parametrize("number", [2**63, 10**30, 10**5000], ids=["63 bits", "1e30", "1e5000"])
 def test_numbers_that_nothing_can_count_are_named(name: str, number: int) -> None:
     with pytest.raises(ConfigError, match=f"{name} must be at most"):

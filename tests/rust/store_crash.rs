@@ -64,7 +64,6 @@ fn segment() -> NewSegment<'static> {
         dimension: 2,
         is_half: false,
         rows: Box::new(|range| Ok(ndarray::Array2::from_elem((range.len(), 2), 0.5_f32).into())),
-        graph: None,
     };
     let logs = Default::default();
     let snapshot = SnapshotPart { made_by: "t".into(), logs, packs: Vec::new() };

@@ -254,7 +254,6 @@ class MemoryConfig(Fields):
         1.5,
     )
     rrf_k: float = 60.0
-    hnsw_threshold: int = 2_000_000
     snapshot_threshold: int = 2_048
     memory_budget_bytes: int = 536_870_912
     max_open_files: int = 128

@@ -9,12 +9,8 @@ use std::io::{self, Read};
 use bytemuck::Pod;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
-use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2};
+use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 
-use crate::error::Result;
-
-/// Rows converted to single precision at a time.
-const CHUNK: usize = 4_096;
 /// Bytes read at a time, so that they are still in the processor's cache for the checksum.
 const READ_BYTES: usize = 256 << 10;
 
@@ -216,31 +212,12 @@ impl<'a> Matrix<'a> {
         })
     }
 
-    /// A copy in single precision. Not for many rows: see [`Matrix::for_each_chunk`].
+    /// A copy in single precision.
     pub fn to_single(&self) -> Array2<f32> {
         match self {
             Self::Single(rows) => rows.to_owned(),
             Self::Half(rows) => rows.mapv(f16::to_f32),
         }
-    }
-
-    /// Passes all rows to `each` in single precision, with the index of the first row:
-    /// half-precision rows some thousand at a time, single-precision rows all at once.
-    ///
-    /// # Errors
-    /// The first error of `each`; then no more rows follow.
-    pub(crate) fn for_each_chunk(
-        &self,
-        mut each: impl FnMut(usize, ArrayView2<'_, f32>) -> Result<()>,
-    ) -> Result<()> {
-        let rows = match self {
-            Self::Single(rows) => return each(0, rows.view()),
-            Self::Half(rows) => rows,
-        };
-        for (at, chunk) in rows.axis_chunks_iter(Axis(0), CHUNK).enumerate() {
-            each(at * CHUNK, chunk.mapv(f16::to_f32).view())?;
-        }
-        Ok(())
     }
 }
 
@@ -285,22 +262,5 @@ mod tests {
             assert!(Matrix::read(&mut &bytes[1..], (2, 3), is_half).is_err());
         }
         assert_eq!(Matrix::from(halves(&rows)).in_precision(false).bytes()[4..8], [0, 0, 0, 64]);
-    }
-
-    #[test]
-    fn chunks_are_all_rows_in_order() {
-        let rows = Array2::from_shape_fn((2 * CHUNK + 3, 1), |(row, _)| (row % 2_000) as f32);
-        for matrix in [Matrix::from(rows.view()), halves(&rows).into()] {
-            let mut given = Array2::<f32>::zeros((0, 1));
-            matrix
-                .for_each_chunk(|at, chunk| {
-                    assert_eq!(at, given.nrows());
-                    given
-                        .append(Axis(0), chunk)
-                        .map_err(|error| crate::Error::internal(error.to_string()))
-                })
-                .unwrap();
-            assert_eq!(given, rows);
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Measures searches through the adapter, in milliseconds: for the best 100 rows, and for all rows
-//! in order. For the flat index, plain dot products over the same rows are measured, too.
+//! in order, beside plain dot products over the same rows.
 //!
-//! `cargo run --release -p episodica-faiss --example search_speed [-- hnsw]`
+//! `cargo run --release -p episodica-faiss --example search_speed [-- two-million]`
 
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
@@ -11,7 +11,7 @@ mod random;
 use std::hint::black_box;
 use std::time::Instant;
 
-use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::index::{VectorIndex, VectorIndexFactory};
 use episodica_faiss::FaissFactory;
 use ndarray::Array2;
 use random::Random;
@@ -30,26 +30,27 @@ fn median_ms(repeats: usize, mut call: impl FnMut(usize)) -> f64 {
     times[repeats / 2]
 }
 
-fn build(
-    kind: VectorIndexKind,
-    rows: &Array2<f32>,
-) -> episodica_core::Result<(Box<dyn VectorIndex>, f64)> {
+fn build(rows: &Array2<f32>) -> episodica_core::Result<(Box<dyn VectorIndex>, f64)> {
     let labels: Vec<u64> = (0..rows.nrows() as u64).collect();
     let start = Instant::now();
-    let mut index = FaissFactory::default().create(kind, rows.ncols())?;
+    let mut index = FaissFactory.create(rows.ncols())?;
     index.add(&labels, rows.view())?;
     Ok((index, start.elapsed().as_secs_f64()))
 }
 
 fn main() -> episodica_core::Result<()> {
-    let hnsw = std::env::args().any(|argument| argument == "hnsw");
-    println!("{}, k {K}, one thread", FaissFactory::default().version());
-    for (n, d) in [(10_000, 256), (100_000, 256), (100_000, 384)] {
+    println!("{}, k {K}, one thread", FaissFactory.version());
+    let sizes: &[(usize, usize)] = if std::env::args().any(|argument| argument == "two-million") {
+        &[(2_000_000, 384)]
+    } else {
+        &[(10_000, 256), (100_000, 256), (100_000, 384)]
+    };
+    for &(n, d) in sizes {
         let mut random = Random(1);
         let centres = random.directions(n / 50, d);
         let rows = random.clustered(n, d, &centres, 0.7);
         let queries = random.clustered(200, d, &centres, 0.7);
-        let (flat, seconds) = build(VectorIndexKind::Flat, &rows)?;
+        let (flat, seconds) = build(&rows)?;
         let search = median_ms(200, |at| _ = black_box(flat.search(queries.row(at), K)));
         let plain = median_ms(40, |at| _ = black_box(rows.dot(&queries.row(at))));
         let all = median_ms(5, |at| _ = black_box(flat.search(queries.row(at), n)));
@@ -58,32 +59,14 @@ fn main() -> episodica_core::Result<()> {
              {plain:6.3} ms, build {seconds:.2} s"
         );
         let stored: Vec<_> =
-            (0..9).map(|_| (flat.labels().to_vec(), flat.vectors().into_owned())).collect();
+            (0..3).map(|_| (flat.labels().to_vec(), flat.vectors().into_owned())).collect();
         let stored = std::cell::RefCell::new(stored);
-        let restore = median_ms(9, |_| {
+        let restore = median_ms(3, |_| {
             let (labels, rows) = stored.borrow_mut().pop().expect("invariant: one for each call");
-            _ = black_box(FaissFactory::default().restore(labels, rows));
+            _ = black_box(FaissFactory.restore(labels, rows));
         });
         let bytes = flat.heap_bytes() as f64 / (1 << 20) as f64;
         println!("      {n:>6} x {d}: restored {restore:6.1} ms, {bytes:.1} MiB");
-        if hnsw {
-            let (graph, seconds) = build(VectorIndexKind::Hnsw, &rows)?;
-            let search = median_ms(200, |at| _ = black_box(graph.search(queries.row(at), 10)));
-            let mut found = 0;
-            for query in queries.rows() {
-                let exact = flat.search(query, 10)?;
-                found += graph
-                    .search(query, 10)?
-                    .iter()
-                    .filter(|hit| exact.iter().any(|(label, _)| *label == hit.0))
-                    .count();
-            }
-            let recall = found as f64 / (10 * queries.nrows()) as f64;
-            println!(
-                "hnsw  {n:>6} x {d}: search {search:6.3} ms (k 10), recall@10 {recall:.3}, build \
-                 {seconds:.1} s"
-            );
-        }
     }
     Ok(())
 }

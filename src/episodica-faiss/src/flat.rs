@@ -5,7 +5,7 @@
 //! products are computed as in FAISS in either precision.
 
 use episodica_core::Result;
-use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind, search_until_no_tie};
+use episodica_core::index::{Matrix, VectorIndex, search_until_no_tie};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::input;
@@ -91,10 +91,6 @@ impl FlatIndex {
 }
 
 impl VectorIndex for FlatIndex {
-    fn kind(&self) -> VectorIndexKind {
-        VectorIndexKind::Flat
-    }
-
     fn dimension(&self) -> usize {
         self.dimension
     }

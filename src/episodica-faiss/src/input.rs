@@ -1,4 +1,4 @@
-//! Checks arguments and orders results, for the flat index and for the graph.
+//! Checks arguments and orders results.
 
 use std::cmp::Ordering;
 

@@ -84,7 +84,7 @@ pub(crate) struct RowMatrix {
 
 impl RowMatrix {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        Ok(Self { numbers: RowNumbers::Single(NativeIndex::flat(dimension)?), dimension })
+        Ok(Self { numbers: RowNumbers::Single(NativeIndex::new(dimension)?), dimension })
     }
 
     /// Takes over stored rows. Rows in half precision keep it, even if there are few, and are moved
@@ -93,7 +93,7 @@ impl RowMatrix {
         let dimension = matrix.ncols();
         match matrix {
             Matrix::Single(rows) if rows.nrows() <= MANY => {
-                let mut native = NativeIndex::flat(dimension)?;
+                let mut native = NativeIndex::new(dimension)?;
                 native.add(
                     rows.as_standard_layout().as_slice().expect("invariant: standard layout"),
                 )?;
@@ -115,9 +115,7 @@ impl RowMatrix {
 
     pub(crate) fn all(&self) -> RowSlice<'_> {
         match &self.numbers {
-            RowNumbers::Single(native) => {
-                RowSlice::Single(native.flat_rows().expect("invariant: the index is flat"))
-            }
+            RowNumbers::Single(native) => RowSlice::Single(native.rows()),
             RowNumbers::Half(halves) => RowSlice::Half(halves),
         }
     }
@@ -159,7 +157,7 @@ impl RowMatrix {
                 native.add(rows).map(|()| false)
             }
             RowNumbers::Single(native) => {
-                let before = native.flat_rows().expect("invariant: the index is flat");
+                let before = native.rows();
                 let mut halves = Vec::with_capacity(before.len() + rows.len());
                 append(&mut halves, before);
                 append(&mut halves, rows);
@@ -176,10 +174,7 @@ impl RowMatrix {
     pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
         let place = row * self.dimension..(row + 1) * self.dimension;
         match &mut self.numbers {
-            RowNumbers::Single(native) => {
-                native.flat_rows_mut().expect("invariant: the index is flat")[place]
-                    .copy_from_slice(vector)
-            }
+            RowNumbers::Single(native) => native.rows_mut()[place].copy_from_slice(vector),
             RowNumbers::Half(halves) => halves[place].convert_from_f32_slice(vector),
         }
     }
@@ -189,10 +184,7 @@ impl RowMatrix {
         let (source, place) =
             (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
         match &mut self.numbers {
-            RowNumbers::Single(native) => native
-                .flat_rows_mut()
-                .expect("invariant: the index is flat")
-                .copy_within(source, place),
+            RowNumbers::Single(native) => native.rows_mut().copy_within(source, place),
             RowNumbers::Half(halves) => halves.copy_within(source, place),
         }
     }

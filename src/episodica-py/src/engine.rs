@@ -122,7 +122,7 @@ impl PyEngine {
                     read_only,
                     clock: Arc::new(SystemClock),
                     embedder,
-                    vectors: Arc::new(FaissFactory::default()),
+                    vectors: Arc::new(FaissFactory),
                     tokens: StaticTable::shared(),
                     llm,
                     ledger,

@@ -65,8 +65,6 @@ fn furnished() -> Disk {
             \"text\":\"{\\\"content\\\":\\\"I moved to alicetown0 last Friday. My favourite \
             drink is aliceade0.\"}\n";
         disk.inner().put(format!("{}.quarantine.jsonl", log.display()), row.as_bytes());
-        let graph = layout.graph_path(&alice, kind).with_extension("faiss.tmp");
-        disk.inner().put(graph, b"alicetown0 left by a crash");
     }
     let segment = layout.segment_path(&alice).with_extension("segment.tmp");
     disk.inner().put(segment, b"alicetown0 left by a crash");

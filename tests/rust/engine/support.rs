@@ -11,12 +11,11 @@ use episodica_core::engine::{
     AnyRecord, Engine, EngineHandle, EngineParts, ListingPage, RecordKind,
 };
 use episodica_core::ids::Owner;
-use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory};
 use episodica_core::llm::LanguageModel;
 use episodica_core::model::NewMessage;
 use episodica_core::score::{HitKind, RecordFilter, SearchMethod, SearchRequest, TokenTable};
 use episodica_core::store::StoreLayout;
-use episodica_core::store::backend::FileBackend;
 use episodica_core::store::testing::{CountdownBackend, MemoryBackend};
 use episodica_core::{Error, ErrorKind, Result};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
@@ -68,7 +67,7 @@ pub fn parts(disk: &Disk) -> EngineParts {
         backend: Arc::new(disk.clone()),
         clock: Arc::new(FixedClock::new(moment(0))),
         embedder: Arc::new(Words),
-        vectors: Arc::new(Rows { disk: disk.clone() }),
+        vectors: Arc::new(Rows),
         tokens: &Table,
     }
 }
@@ -233,27 +232,15 @@ impl TokenTable for Table {
 /// With more rows than this, an index returns them in half precision.
 const MANY: usize = 4;
 
-/// Vector indexes made of rows and labels; their files are on the same disk as all other files.
-struct Rows {
-    disk: Disk,
-}
+/// Vector indexes made of rows and labels.
+struct Rows;
 
 struct RowIndex {
-    kind: VectorIndexKind,
     labels: Vec<u64>,
     rows: Array2<f32>,
-    disk: Disk,
-}
-
-fn failed(error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Index, "the index can't be written").caused_by(error)
 }
 
 impl VectorIndex for RowIndex {
-    fn kind(&self) -> VectorIndexKind {
-        self.kind
-    }
-
     fn dimension(&self) -> usize {
         self.rows.ncols()
     }
@@ -315,55 +302,18 @@ impl VectorIndex for RowIndex {
         labels.iter().map(|label| self.vector(*label).map(|row| row.dot(&query))).collect()
     }
 
-    fn write(&self, path: &Path) -> Result<()> {
-        let bytes: Vec<u8> = self.rows.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let write = || self.disk.create_new(path)?.append(&bytes);
-        write().map_err(failed)
-    }
-
     fn heap_bytes(&self) -> usize {
         self.rows.len() * 4 + self.labels.len() * 8
     }
 }
 
 impl VectorIndexFactory for Rows {
-    fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>> {
-        Ok(Box::new(RowIndex {
-            kind,
-            labels: Vec::new(),
-            rows: Array2::zeros((0, dimension)),
-            disk: self.disk.clone(),
-        }))
+    fn create(&self, dimension: usize) -> Result<Box<dyn VectorIndex>> {
+        Ok(Box::new(RowIndex { labels: Vec::new(), rows: Array2::zeros((0, dimension)) }))
     }
 
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
-        Ok(Box::new(RowIndex {
-            kind: VectorIndexKind::Flat,
-            labels,
-            rows: rows.to_single(),
-            disk: self.disk.clone(),
-        }))
-    }
-
-    fn read(
-        &self,
-        path: &Path,
-        dimension: usize,
-        labels: Vec<u64>,
-    ) -> Result<Box<dyn VectorIndex>> {
-        let bytes = self.disk.read(path).map_err(failed)?;
-        let values = bytes
-            .chunks_exact(4)
-            .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-            .collect();
-        let rows = Array2::from_shape_vec((labels.len(), dimension), values);
-        let rows = rows.map_err(|error| Error::new(ErrorKind::Index, error.to_string()))?;
-        Ok(Box::new(RowIndex {
-            kind: VectorIndexKind::Hnsw,
-            labels,
-            rows,
-            disk: self.disk.clone(),
-        }))
+        Ok(Box::new(RowIndex { labels, rows: rows.to_single() }))
     }
 
     fn version(&self) -> String {

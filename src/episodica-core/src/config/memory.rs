@@ -60,8 +60,6 @@ settings! {
         message_weights: [f32; 8] = MESSAGE_WEIGHTS, NumberBounds::any();
         /// `k` of reciprocal rank fusion.
         rrf_k: f32 = 60.0, NumberBounds::above(0.0);
-        /// Number of vectors from which an index is a graph instead of a scan.
-        hnsw_threshold: usize = 2_000_000, NumberBounds::at_least(1.0);
         /// Number of messages from which a user's indexes are saved at closing and read at opening.
         snapshot_threshold: usize = 2_048, NumberBounds::at_least(1.0);
         /// Memory that a process with many users may take, in bytes. Open users may take half of

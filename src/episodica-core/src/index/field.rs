@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use super::{Postings, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use super::{Postings, VectorIndex, VectorIndexFactory};
 use crate::error::Result;
 use crate::matrix::Matrix;
 
@@ -36,21 +36,14 @@ impl TextIndex {
         self.vectors = other.vectors;
     }
 
-    /// Takes over vectors that were read from a cache.
-    pub(crate) fn set_vectors(&mut self, vectors: Box<dyn VectorIndex>) {
-        self.vectors = Some(vectors);
-    }
-
     /// Adds or replaces the vectors of slots. The first call sets the dimension; rows of another
-    /// dimension are not added, and the result is false. From `hnsw_threshold` vectors on, the
-    /// index becomes a graph.
+    /// dimension are not added, and the result is false.
     ///
     /// # Errors
     /// `Index` if the library fails.
     pub fn add_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
-        hnsw_threshold: usize,
         slots: &[u64],
         rows: ArrayView2<'_, f32>,
     ) -> Result<bool> {
@@ -62,12 +55,9 @@ impl TextIndex {
         }
         let index = match &mut self.vectors {
             Some(index) => index,
-            none => none.insert(factory.create(VectorIndexKind::Flat, rows.ncols())?),
+            none => none.insert(factory.create(rows.ncols())?),
         };
         index.add(slots, rows)?;
-        if index.kind() == VectorIndexKind::Flat && index.len() >= hnsw_threshold {
-            *index = graph_over(factory, index.labels(), &index.vectors())?;
-        }
         Ok(true)
     }
 
@@ -78,13 +68,11 @@ impl TextIndex {
     pub fn restore_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
-        hnsw_threshold: usize,
         slots: Vec<u64>,
         rows: Matrix<'_>,
     ) -> Result<()> {
         self.vectors = match slots.len() {
             0 => None,
-            count if count >= hnsw_threshold => Some(graph_over(factory, &slots, &rows)?),
             _ => Some(factory.restore(slots, rows)?),
         };
         Ok(())
@@ -136,15 +124,4 @@ impl TextIndex {
     pub fn heap_bytes(&self) -> usize {
         self.postings.heap_bytes() + self.vectors().map_or(0, VectorIndex::heap_bytes)
     }
-}
-
-/// Builds a graph, which keeps the rows in single precision.
-fn graph_over(
-    factory: &dyn VectorIndexFactory,
-    labels: &[u64],
-    rows: &Matrix<'_>,
-) -> Result<Box<dyn VectorIndex>> {
-    let mut graph = factory.create(VectorIndexKind::Hnsw, rows.ncols())?;
-    rows.for_each_chunk(|at, chunk| graph.add(&labels[at..at + chunk.nrows()], chunk))?;
-    Ok(graph)
 }

@@ -20,4 +20,4 @@ pub use postings::{Posting, Postings};
 pub use ragged::ListColumn;
 pub use sampled::sampled_bound;
 pub use terms::{RecordTerm, TextTerms, for_each_term, stem};
-pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind, search_until_no_tie};
+pub use vectors::{VectorIndex, VectorIndexFactory, search_until_no_tie};

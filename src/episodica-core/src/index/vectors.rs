@@ -1,27 +1,13 @@
 //! The interface of vector indexes. FAISS implements it in its own crate; the core has no FFI.
 
-use std::path::Path;
-
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::matrix::Matrix;
-
-/// The data structure of an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VectorIndexKind {
-    /// Compares every vector; exact.
-    Flat,
-    /// A navigable graph; approximate, for many vectors.
-    Hnsw,
-}
 
 /// Vectors with labels, searched by inner product (equal to the cosine, since rows are normalised).
 /// Vectors are identified by labels, never by positions.
 pub trait VectorIndex: Send + Sync {
-    /// The data structure.
-    fn kind(&self) -> VectorIndexKind;
-
     /// Dimension of every vector.
     fn dimension(&self) -> usize;
 
@@ -82,15 +68,6 @@ pub trait VectorIndex: Send + Sync {
     /// The exact inner product with each label's stored vector; `None` for an unknown label.
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
 
-    /// Writes a graph to `path` in the library's own file format. The caller syncs the file and
-    /// keeps its checksum and labels. A flat index has no file: it is built from its vectors.
-    ///
-    /// # Errors
-    /// `Index` if the file cannot be written.
-    fn write(&self, _path: &Path) -> Result<()> {
-        Err(Error::new(ErrorKind::Index, "a flat index has no file of its own"))
-    }
-
     /// Approximate size in memory, in bytes: vectors, labels and the structure itself.
     fn heap_bytes(&self) -> usize;
 }
@@ -118,28 +95,20 @@ pub fn search_until_no_tie(
     }
 }
 
-/// Creates and reads vector indexes.
+/// Creates vector indexes.
 pub trait VectorIndexFactory: Send + Sync {
     /// Creates an empty index.
     ///
     /// # Errors
     /// `Index` for dimension 0, or if the library fails.
-    fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>>;
+    fn create(&self, dimension: usize) -> Result<Box<dyn VectorIndex>>;
 
-    /// Creates a flat index over rows from [`VectorIndex::vectors`], with `labels` in row order.
+    /// Creates an index over rows from [`VectorIndex::vectors`], with `labels` in row order.
     /// Owned rows in half precision are moved, not copied.
     ///
     /// # Errors
     /// As [`VectorIndex::add`]; `InvalidInput` for a duplicate label.
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>>;
-
-    /// Reads a file written by [`VectorIndex::write`], with `labels` in row order. The caller has
-    /// verified the file's checksum.
-    ///
-    /// # Errors
-    /// `Index` if the file is not a graph of `labels.len()` vectors of `dimension`.
-    fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>)
-    -> Result<Box<dyn VectorIndex>>;
 
     /// Name and version of the library, for `doctor`.
     fn version(&self) -> String;

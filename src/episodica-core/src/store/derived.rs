@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::backend::{LockGuard, parent_of};
 use super::dead_letter::{DeadLetter, DeadLetters};
 use super::files::{remove, sync_dir};
-use super::layout::{LogKind, SideFile};
+use super::layout::SideFile;
 use super::llm_files::{AnswerCache, UserTrace};
 use super::log::LogFile;
-use super::segment::{self, NewSegment, Segment, SegmentPaths};
+use super::segment::{self, NewSegment, Segment};
 use super::store::Store;
 use super::uses::{self, RecordUse};
 use crate::error::Result;
@@ -19,19 +19,18 @@ impl Store {
     /// Writes a user's segment, durably; removes the derived files of earlier builds.
     ///
     /// # Errors
-    /// `ReadOnly`; any error of a graph; `Io`. After an error, the earlier segment or none is in
+    /// `ReadOnly`; `Io`. After an error, the earlier segment or none is in
     /// place.
     pub fn save_segment(&self, owner: &Owner, segment: NewSegment<'_>) -> Result<Segment> {
         self.shared.check_writable()?;
         self.note_generation(owner)?;
-        let (backend, layout, paths) = (self.backend(), self.layout(), self.segment_paths(owner));
-        if !matches!(backend.stat(&paths.segment), Ok(Some(_))) {
-            let graphs = LogKind::ALL.map(|kind| layout.graph_path(owner, kind));
-            for former in layout.former_paths(owner).iter().chain(&graphs) {
-                remove(&**backend, former)?;
+        let (backend, path) = (self.backend(), self.layout().segment_path(owner));
+        if !matches!(backend.stat(&path), Ok(Some(_))) {
+            for former in self.layout().former_paths(owner) {
+                remove(&**backend, &former)?;
             }
         }
-        segment::save(backend, owner, paths, segment)
+        segment::save(backend, owner, path, segment)
     }
 
     /// Opens a user's segment; `None` without a segment.
@@ -39,7 +38,7 @@ impl Store {
     /// # Errors
     /// A problem, if the file is not a segment of this user.
     pub fn segment(&self, owner: &Owner) -> Result<Option<Segment>, StoreProblem> {
-        Segment::open(self.backend(), owner, self.segment_paths(owner))
+        Segment::open(self.backend(), owner, self.layout().segment_path(owner))
     }
 
     /// Removes a user's segment, durably.
@@ -50,15 +49,6 @@ impl Store {
         self.shared.check_writable()?;
         let (backend, path) = (&**self.backend(), self.layout().segment_path(owner));
         if remove(backend, &path)? { sync_dir(backend, parent_of(&path)) } else { Ok(()) }
-    }
-
-    fn segment_paths(&self, owner: &Owner) -> SegmentPaths {
-        let graph = |kind| Some(self.layout().graph_path(owner, kind));
-        SegmentPaths {
-            segment: self.layout().segment_path(owner),
-            // Episodes are too few for a graph to be worth a file.
-            graphs: [graph(LogKind::Messages), None, None, graph(LogKind::Semantic)],
-        }
     }
 
     /// Locks the caches of a user; `None` if another process holds the lock and `wait` is false.

@@ -144,15 +144,11 @@ impl StoreLayout {
         self.user_file(owner, SEGMENTS, ".segment")
     }
 
-    /// The graph over the vectors of one kind, in the format of its library.
-    pub fn graph_path(&self, owner: &Owner, kind: LogKind) -> PathBuf {
-        self.user_file(owner, &vector_directory(kind), ".faiss")
-    }
-
     /// The files that earlier builds wrote instead of the segment.
     pub(super) fn former_paths(&self, owner: &Owner) -> Vec<PathBuf> {
         let vectors = LogKind::ALL.into_iter().flat_map(|kind| {
-            ["_embeddings.npy", ".manifest.json"].map(|ending| (vector_directory(kind), ending))
+            ["_embeddings.npy", ".manifest.json", ".faiss"]
+                .map(|ending| (vector_directory(kind), ending))
         });
         let all = vectors.chain([(SNAPSHOTS.to_owned(), ".snapshot")]);
         all.map(|(directory, ending)| self.user_file(owner, &directory, ending)).collect()
@@ -383,7 +379,6 @@ mod tests {
                     let log = layout.log_path(&owner(tenant, id), kind);
                     disk.put(super::super::quarantine::path_for(&log), b"");
                     disk.put(log, b"");
-                    disk.put(layout.graph_path(&owner(tenant, id), kind), b"");
                 }
                 let former = layout.former_paths(&owner(tenant, id)).into_iter();
                 former

@@ -76,9 +76,7 @@ pub use real::RealBackend;
 pub use record_folding::{AwaitedEdits, History, LoadedUser, OpenedLogs};
 pub use request_log::{KnownRequest, RequestNote, RequestStep};
 pub use scan::RawLine;
-pub use segment::{
-    NewSegment, NewVectors, Segment, SegmentFooter, SnapshotPart, VectorPart, WriteGraph,
-};
+pub use segment::{NewSegment, NewVectors, Segment, SegmentFooter, SnapshotPart, VectorPart};
 pub use store::Store;
 pub use user::UserStore;
 pub use uses::RecordUse;

@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{BackendFile, FileBackend, parent_of};
-use super::files::{create_dir_all, io_error, remove, replace_with, sum_of_file, temporary};
+use super::backend::{BackendFile, FileBackend};
+use super::files::replace_with;
 use super::line::{check_line, encode_line};
 use super::log::LogSum;
 use crate::error::{Error, ErrorKind, Result};
@@ -63,9 +63,6 @@ pub struct VectorPart {
     pub keys_crc32: u32,
     /// CRC-32 of the vectors.
     pub rows_crc32: u32,
-    /// The file of a graph over the vectors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graph: Option<PackSum>,
 }
 
 /// A snapshot: the packs of a view, and the data that it was built from.
@@ -125,8 +122,6 @@ pub struct NewVectors<'a> {
     pub is_half: bool,
     /// Returns rows in this order, in any precision.
     pub rows: Box<dyn Fn(Range<usize>) -> io::Result<Matrix<'static>> + 'a>,
-    /// Writes a graph over the vectors to the given path.
-    pub graph: Option<WriteGraph<'a>>,
 }
 
 impl NewVectors<'_> {
@@ -137,13 +132,9 @@ impl NewVectors<'_> {
             dimension: 0,
             is_half: false,
             rows: Box::new(|_| Ok(Matrix::default())),
-            graph: None,
         }
     }
 }
-
-/// Writes a graph to the given path; `false`, and no file, if the index has other rows by now.
-pub type WriteGraph<'a> = Box<dyn FnMut(&Path) -> Result<bool> + 'a>;
 
 /// The content of a segment that is about to be written.
 pub struct NewSegment<'a> {
@@ -159,38 +150,25 @@ pub struct NewSegment<'a> {
 #[derive(Debug, Clone)]
 pub struct Segment {
     backend: Arc<dyn FileBackend>,
-    paths: SegmentPaths,
+    path: PathBuf,
     /// The parts.
     pub footer: SegmentFooter,
-}
-
-/// The files of a segment.
-#[derive(Debug, Clone)]
-pub(super) struct SegmentPaths {
-    pub segment: PathBuf,
-    /// The graph over each part of the vectors.
-    pub graphs: [Option<PathBuf>; 4],
 }
 
 /// Writes a segment, durably.
 ///
 /// # Errors
-/// `Io`, any error of a graph; the earlier segment, or none, is then in place.
+/// `Io`; the earlier segment, or none, is then in place.
 pub(super) fn save(
     backend: &Arc<dyn FileBackend>,
     owner: &Owner,
-    paths: SegmentPaths,
+    path: PathBuf,
     segment: NewSegment<'_>,
 ) -> Result<Segment> {
-    let NewSegment { model, mut vectors, snapshot } = segment;
+    let NewSegment { model, vectors, snapshot } = segment;
     let (snapshot, packs) = snapshot.unzip();
     let mut footer = SegmentFooter { model, vectors: Default::default(), snapshot };
-    for ((new, path), part) in vectors.iter_mut().zip(&paths.graphs).zip(&mut footer.vectors) {
-        if let (Some(write), Some(path)) = (&mut new.graph, path) {
-            part.graph = save_graph(&**backend, path, write, &new.rows, new.keys.len())?;
-        }
-    }
-    replace_with(&**backend, &paths.segment, |file| {
+    replace_with(&**backend, &path, |file| {
         // Each pack is freed once it is written.
         for pack in packs.into_iter().flatten() {
             file.append(&pack)?;
@@ -207,12 +185,7 @@ pub(super) fn save(
         encode_line(&mut bytes, &line).map_err(io::Error::other)?;
         file.append(&bytes)
     })?;
-    for (part, path) in footer.vectors.iter().zip(&paths.graphs) {
-        if let (None, Some(path)) = (&part.graph, path) {
-            remove(&**backend, path)?;
-        }
-    }
-    Ok(Segment { backend: Arc::clone(backend), paths, footer })
+    Ok(Segment { backend: Arc::clone(backend), path, footer })
 }
 
 impl VectorPart {
@@ -241,46 +214,6 @@ fn for_each_chunk(
         each(rows(start..count.min(start + ROWS_AT_ONCE))?)?;
     }
     Ok(())
-}
-
-fn save_graph(
-    backend: &dyn FileBackend,
-    path: &Path,
-    write: &mut WriteGraph<'_>,
-    rows: &dyn Fn(Range<usize>) -> io::Result<Matrix<'static>>,
-    count: usize,
-) -> Result<Option<PackSum>> {
-    let temporary = temporary(path);
-    let fail = |error| io_error("cannot write the index", path, error);
-    create_dir_all(backend, parent_of(path))?;
-    remove(backend, &temporary)?;
-    let written = write(&temporary).and_then(|is_written| {
-        let finish = || {
-            if !is_written {
-                return Ok(None);
-            }
-            let sum = sum_of_file(backend, &temporary)?;
-            backend.open_append(&temporary)?.sync_data()?;
-            backend.rename(&temporary, path)?;
-            Ok(Some(sum))
-        };
-        finish().map_err(fail)
-    });
-    if written.is_err() {
-        let _ = backend.remove_file(&temporary);
-    }
-    written.map_err(|error| {
-        // An index library reports only that it failed, not why. Writing a file of the same size
-        // fails for the same reason and gives the operating system's message.
-        let probe = || {
-            let mut file = backend.create_new(&temporary)?;
-            for_each_chunk(rows, count, |rows| file.append(rows.in_precision(false).bytes()))?;
-            file.sync_data()
-        };
-        let cause = probe().err().filter(|_| error.kind() == ErrorKind::Index);
-        let _ = backend.remove_file(&temporary);
-        cause.map_or(error, fail)
-    })
 }
 
 /// Reads the footer of a segment; `None` without a segment.
@@ -345,18 +278,18 @@ impl Segment {
     pub(super) fn open(
         backend: &Arc<dyn FileBackend>,
         owner: &Owner,
-        paths: SegmentPaths,
+        path: PathBuf,
     ) -> Result<Option<Self>, StoreProblem> {
-        let footer = read_footer(&**backend, owner, &paths.segment)
-            .map_err(|message| problem(&paths.segment, message))?;
-        Ok(footer.map(|footer| Self { backend: Arc::clone(backend), paths, footer }))
+        let footer =
+            read_footer(&**backend, owner, &path).map_err(|message| problem(&path, message))?;
+        Ok(footer.map(|footer| Self { backend: Arc::clone(backend), path, footer }))
     }
 
     /// Opens a pack of the snapshot for reading; `None` without a pack of this number.
     pub fn pack(&self, number: usize) -> Option<ColumnUnpacker<'static>> {
         let sum = *self.footer.snapshot.as_ref()?.packs.get(number)?;
         let start = self.footer.pack_start(number)?;
-        Some(ColumnUnpacker::new(self.backend.read_from(&self.paths.segment, start).ok()?, sum))
+        Some(ColumnUnpacker::new(self.backend.read_from(&self.path, start).ok()?, sum))
     }
 
     /// Reads the keys of a part of the vectors.
@@ -392,26 +325,12 @@ impl Segment {
         crc32: u32,
         read: impl FnOnce(&mut dyn Read) -> io::Result<(T, u32)>,
     ) -> Result<T, StoreProblem> {
-        let path = &self.paths.segment;
+        let path = &self.path;
         let source = self.backend.read_from(path, start.unwrap_or_default());
         match source.and_then(|mut source| read(&mut *source)) {
             Ok((value, sum)) if sum == crc32 => Ok(value),
             Ok(_) => Err(problem(path, "the vectors don't have their checksum".into())),
             Err(error) => Err(problem(path, unreadable(error))),
-        }
-    }
-
-    /// The file of the graph over a part of the vectors, if the segment names one.
-    ///
-    /// # Errors
-    /// A problem, if the file differs from the one that the segment names.
-    pub fn graph(&self, number: usize) -> Result<Option<&Path>, StoreProblem> {
-        let (expected, path) = (&self.footer.vectors[number].graph, &self.paths.graphs[number]);
-        let (Some(expected), Some(path)) = (expected, path) else { return Ok(None) };
-        match sum_of_file(&*self.backend, path) {
-            Ok(found) if found == *expected => Ok(Some(path)),
-            Ok(_) => Err(problem(path, "the index doesn't have its checksum".into())),
-            Err(error) => Err(problem(path, format!("the index can't be read: {error}"))),
         }
     }
 
@@ -434,7 +353,7 @@ impl Segment {
             self.footer.model
         );
         let error = Error::new(ErrorKind::EmbeddingMismatch, context);
-        Err(error.at(&self.paths.segment, None).with_hint(
+        Err(error.at(&self.path, None).with_hint(
             "call `rebuild_indices` to embed everything with the new model, or open the store \
              with the old one",
         ))

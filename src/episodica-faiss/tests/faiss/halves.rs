@@ -6,7 +6,7 @@ use crate::random::Random;
 use episodica_core::ErrorKind;
 use episodica_core::clock::SystemClock;
 use episodica_core::ids::{Owner, vector_key};
-use episodica_core::index::{Matrix, TextIndex, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::index::{Matrix, TextIndex, VectorIndex, VectorIndexFactory};
 use episodica_core::store::{NewSegment, NewVectors, OpenMode, Store};
 use episodica_faiss::FaissFactory;
 use half::f16;
@@ -18,7 +18,7 @@ const BORDER: usize = 4_096;
 const TOLERANCE: f32 = 2e-3;
 
 fn flat(dimension: usize) -> Box<dyn VectorIndex> {
-    FaissFactory::default().create(VectorIndexKind::Flat, dimension).unwrap()
+    FaissFactory.create(dimension).unwrap()
 }
 
 fn labels(range: std::ops::Range<usize>) -> Vec<u64> {
@@ -103,8 +103,7 @@ fn promises_hold_through_growth_replacement_and_removal() {
     assert_holds(&*index, &model, &mut random);
     put(&mut index, &mut model, &mut random, labels(3_000..9_000));
     assert_holds(&*index, &model, &mut random);
-    let restored =
-        FaissFactory::default().restore(index.labels().to_vec(), index.vectors()).unwrap();
+    let restored = FaissFactory.restore(index.labels().to_vec(), index.vectors()).unwrap();
     assert_eq!(restored.vectors(), index.vectors());
     assert_holds(&*restored, &model, &mut random);
     // Shrinks below the border: rows stay in half precision, and all of them are compared.
@@ -190,7 +189,7 @@ fn ties_go_to_the_lowest_labels() {
 
 #[test]
 fn what_was_stored_is_taken_over_as_it_is() {
-    let factory = FaissFactory::default();
+    let factory = FaissFactory;
     let few = Random(15).directions(5, 3);
     let halves = few.mapv(f16::from_f32);
     let index = factory.restore(vec![9, 8, 7, 6, 5], halves.clone().into()).unwrap();
@@ -216,7 +215,7 @@ fn what_was_stored_is_taken_over_as_it_is() {
 
 #[test]
 fn what_can_not_be_kept_is_refused() {
-    let factory = FaissFactory::default();
+    let factory = FaissFactory;
     let refused = |labels: Vec<u64>, rows: Matrix<'_>| factory.restore(labels, rows).err().unwrap();
     for bad in [f16::NAN, f16::INFINITY, f16::NEG_INFINITY] {
         let mut rows = array![[f16::ONE, f16::ZERO], [f16::ZERO, f16::ONE]];
@@ -258,25 +257,21 @@ fn what_can_not_be_kept_is_refused() {
     );
 }
 
-/// With this threshold, no field becomes a graph.
-const NEVER: usize = usize::MAX;
-
 #[test]
 fn a_field_of_many_comes_back_from_the_store() {
     let folder = tempfile::tempdir().unwrap();
-    let (factory, owner) = (FaissFactory::default(), Owner::new("default", "a").unwrap());
+    let (factory, owner) = (FaissFactory, Owner::new("default", "a").unwrap());
     let store = Store::open(folder.path(), OpenMode::ReadWrite, &SystemClock).unwrap();
     for count in [BORDER, BORDER + 5] {
         let (slots, rows) = (labels(0..count), Random(17).directions(count, 8));
         let mut field = TextIndex::default();
-        field.add_vectors(&factory, NEVER, &slots, rows.view()).unwrap();
+        field.add_vectors(&factory, &slots, rows.view()).unwrap();
         let index = field.vectors().unwrap();
         let part = |count: usize| NewVectors {
             keys: (0..count).map(|slot| vector_key(&slot.to_string())).collect(),
             dimension: 8,
             is_half: index.vectors().is_half(),
             rows: Box::new(|range| Ok(index.vectors().picked(&range.collect::<Vec<_>>()))),
-            graph: None,
         };
         let vectors = [part(count), part(0), part(0), part(0)];
         let segment = NewSegment { model: "m".into(), vectors, snapshot: None };
@@ -285,7 +280,7 @@ fn a_field_of_many_comes_back_from_the_store() {
         assert_eq!(read, index.vectors());
         assert_eq!(read.is_half(), count > BORDER);
         let mut again = TextIndex::default();
-        again.restore_vectors(&factory, NEVER, slots, read).unwrap();
+        again.restore_vectors(&factory, slots, read).unwrap();
         assert_eq!(
             again.nearest(rows.row(3), 20).unwrap(),
             field.nearest(rows.row(3), 20).unwrap()
@@ -293,39 +288,4 @@ fn a_field_of_many_comes_back_from_the_store() {
         assert_eq!(again.vectors().unwrap().mean(), index.mean());
         assert!(again.heap_bytes() <= field.heap_bytes());
     }
-}
-
-#[test]
-fn a_graph_grows_out_of_halves() {
-    let (factory, rows) = (FaissFactory::default(), Random(18).directions(BORDER + 500, 8));
-    let expected = Matrix::from(rows.mapv(f16::from_f32).mapv(f16::to_f32));
-    let (slots, enough) = (labels(0..rows.nrows()), rows.nrows());
-    let (mut grown, mut restored) = (TextIndex::default(), TextIndex::default());
-    grown
-        .add_vectors(
-            &factory,
-            enough,
-            &slots[..enough - 1],
-            rows.slice(ndarray::s![..enough - 1, ..]),
-        )
-        .unwrap();
-    assert_eq!(grown.vectors().unwrap().kind(), VectorIndexKind::Flat);
-    grown
-        .add_vectors(
-            &factory,
-            enough,
-            &slots[enough - 1..],
-            rows.slice(ndarray::s![enough - 1.., ..]),
-        )
-        .unwrap();
-    restored
-        .restore_vectors(&factory, enough, slots.clone(), rows.mapv(f16::from_f32).into())
-        .unwrap();
-    for field in [&grown, &restored] {
-        let graph = field.vectors().unwrap();
-        assert_eq!((graph.kind(), graph.labels()), (VectorIndexKind::Hnsw, &slots[..]));
-        assert_eq!(graph.vectors(), expected);
-    }
-    restored.restore_vectors(&factory, enough, Vec::new(), Matrix::default()).unwrap();
-    assert!(restored.vectors().is_none());
 }

@@ -1,17 +1,15 @@
-//! The flat index and the graph against brute force over a map of label to vector.
+//! The flat index against brute force over a map of label to vector.
 
 use std::collections::BTreeMap;
 
 use crate::random::Random;
 use episodica_core::ErrorKind;
-use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::index::{VectorIndex, VectorIndexFactory};
 use episodica_faiss::FaissFactory;
 use ndarray::{Array1, Array2, ArrayView1, array};
 
-const KINDS: [VectorIndexKind; 2] = [VectorIndexKind::Flat, VectorIndexKind::Hnsw];
-
-fn create(kind: VectorIndexKind, dimension: usize) -> Box<dyn VectorIndex> {
-    FaissFactory::default().create(kind, dimension).unwrap()
+fn create(dimension: usize) -> Box<dyn VectorIndex> {
+    FaissFactory.create(dimension).unwrap()
 }
 
 /// Best first, ties by label, from scores that the index itself gives, so that rounding can't
@@ -46,11 +44,10 @@ fn assert_holds(index: &dyn VectorIndex, model: &BTreeMap<u64, Array1<f32>>) {
     }
 }
 
-fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
+fn random_walk(dimension: usize, seed: u64) {
     let mut random = Random(seed);
-    let mut index = create(kind, dimension);
+    let mut index = create(dimension);
     let mut model = BTreeMap::new();
-    let folder = tempfile::tempdir().unwrap();
     for step in 0..120 {
         match random.below(10) {
             0..5 => {
@@ -78,15 +75,7 @@ fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
                 assert_eq!(index.remove(&labels).unwrap(), there);
             }
             8 => {
-                let (factory, labels) = (FaissFactory::default(), index.labels().to_vec());
-                index = if kind == VectorIndexKind::Flat {
-                    factory.restore(labels, index.vectors()).unwrap()
-                } else {
-                    let path = folder.path().join(format!("{step}.faiss"));
-                    index.write(&path).unwrap();
-                    factory.read(&path, dimension, labels).unwrap()
-                };
-                assert_eq!(index.kind(), kind);
+                index = FaissFactory.restore(index.labels().to_vec(), index.vectors()).unwrap();
             }
             _ => {}
         }
@@ -95,86 +84,58 @@ fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
         let k = random.below(30);
         let (found, expected) =
             (index.search(query.row(0), k).unwrap(), brute_force(&*index, &model, query.row(0), k));
-        if kind == VectorIndexKind::Flat {
-            assert_eq!(found, expected, "step {step}, k {k}, {} vectors", model.len());
-        } else {
-            assert_eq!(found.len(), expected.len());
-            assert!(found.is_sorted_by(|a, b| a.1 > b.1 || (a.1 == b.1 && a.0 < b.0)));
-            let scores =
-                index.scores(query.row(0), &found.iter().map(|hit| hit.0).collect::<Vec<_>>());
-            assert!(
-                found.iter().zip(scores).all(|(hit, score)| score == Some(hit.1)),
-                "scores agree with the search"
-            );
-        }
+        assert_eq!(found, expected, "step {step}, k {k}, {} vectors", model.len());
     }
 }
 
 #[test]
 fn flat_is_brute_force_through_any_changes() {
     for (seed, dimension) in [(1, 3), (2, 8), (3, 17), (4, 64), (5, 1)] {
-        random_walk(VectorIndexKind::Flat, dimension, seed);
-    }
-}
-
-#[test]
-fn hnsw_keeps_its_promises_through_any_changes() {
-    for (seed, dimension) in [(6, 3), (7, 16), (8, 48)] {
-        random_walk(VectorIndexKind::Hnsw, dimension, seed);
+        random_walk(dimension, seed);
     }
 }
 
 #[test]
 fn an_empty_index_answers() {
-    for kind in KINDS {
-        let mut index = create(kind, 4);
-        let query = array![1.0, 0.0, 0.0, 0.0];
-        assert!(index.is_empty());
-        assert_eq!(index.vectors().dim(), (0, 4));
-        assert_eq!(index.search(query.view(), 10).unwrap(), []);
-        assert_eq!(index.scores(query.view(), &[1]), [None]);
-        assert_eq!(index.remove(&[1, 2]).unwrap(), 0);
-        index.add(&[], Array2::zeros((0, 4)).view()).unwrap();
-        index.add(&[5], query.view().insert_axis(ndarray::Axis(0))).unwrap();
-        assert_eq!(index.search(query.view(), 0).unwrap(), []);
-        assert_eq!(index.search(query.view(), usize::MAX).unwrap(), [(5, 1.0)]);
-        assert_eq!(index.remove(&[5, 5]).unwrap(), 1);
-        assert_eq!(index.vectors().dim(), (0, 4));
-        assert_eq!(index.search(query.view(), 3).unwrap(), []);
-    }
+    let mut index = create(4);
+    let query = array![1.0, 0.0, 0.0, 0.0];
+    assert!(index.is_empty());
+    assert_eq!(index.vectors().dim(), (0, 4));
+    assert_eq!(index.search(query.view(), 10).unwrap(), []);
+    assert_eq!(index.scores(query.view(), &[1]), [None]);
+    assert_eq!(index.remove(&[1, 2]).unwrap(), 0);
+    index.add(&[], Array2::zeros((0, 4)).view()).unwrap();
+    index.add(&[5], query.view().insert_axis(ndarray::Axis(0))).unwrap();
+    assert_eq!(index.search(query.view(), 0).unwrap(), []);
+    assert_eq!(index.search(query.view(), usize::MAX).unwrap(), [(5, 1.0)]);
+    assert_eq!(index.remove(&[5, 5]).unwrap(), 1);
+    assert_eq!(index.vectors().dim(), (0, 4));
+    assert_eq!(index.search(query.view(), 3).unwrap(), []);
 }
 
 #[test]
 fn wrong_shapes_and_numbers_change_nothing() {
-    for kind in KINDS {
-        let mut index = create(kind, 2);
-        index.add(&[1], array![[0.6, 0.8]].view()).unwrap();
-        for (labels, rows) in [
-            (vec![1], array![[1.0, 0.0, 0.0]]),
-            (vec![1, 2], array![[1.0, 0.0]]),
-            (vec![1], array![[f32::NAN, 0.0]]),
-            (vec![2, 1], array![[1.0, 0.0], [0.0, f32::INFINITY]]),
-        ] {
-            assert_eq!(index.add(&labels, rows.view()).unwrap_err().kind(), ErrorKind::Index);
-        }
-        assert_eq!(index.labels(), [1]);
-        assert_eq!(index.vectors(), array![[0.6_f32, 0.8]].into());
-        assert_eq!(index.search(array![1.0].view(), 1).unwrap_err().kind(), ErrorKind::Index);
-        assert_eq!(
-            index.search(array![1.0, f32::NAN].view(), 1).unwrap_err().kind(),
-            ErrorKind::Index
-        );
-        assert_eq!(index.scores(array![1.0].view(), &[1]), [None]);
+    let mut index = create(2);
+    index.add(&[1], array![[0.6, 0.8]].view()).unwrap();
+    for (labels, rows) in [
+        (vec![1], array![[1.0, 0.0, 0.0]]),
+        (vec![1, 2], array![[1.0, 0.0]]),
+        (vec![1], array![[f32::NAN, 0.0]]),
+        (vec![2, 1], array![[1.0, 0.0], [0.0, f32::INFINITY]]),
+    ] {
+        assert_eq!(index.add(&labels, rows.view()).unwrap_err().kind(), ErrorKind::Index);
     }
-    assert_eq!(
-        FaissFactory::default().create(VectorIndexKind::Flat, 0).err().unwrap().kind(),
-        ErrorKind::Index
-    );
+    assert_eq!(index.labels(), [1]);
+    assert_eq!(index.vectors(), array![[0.6_f32, 0.8]].into());
+    assert_eq!(index.search(array![1.0].view(), 1).unwrap_err().kind(), ErrorKind::Index);
+    assert_eq!(index.search(array![1.0, f32::NAN].view(), 1).unwrap_err().kind(), ErrorKind::Index);
+    assert_eq!(index.scores(array![1.0].view(), &[1]), [None]);
+    assert_eq!(FaissFactory.create(0).err().unwrap().kind(), ErrorKind::Index);
 }
 
 #[test]
 fn ties_wider_than_k_go_to_the_lowest_labels() {
-    let mut index = create(VectorIndexKind::Flat, 2);
+    let mut index = create(2);
     let labels: Vec<u64> = (0..500).rev().collect();
     index
         .add(&labels, Array2::from_shape_fn((500, 2), |(_, column)| [0.6, 0.8][column]).view())
@@ -187,53 +148,21 @@ fn ties_wider_than_k_go_to_the_lowest_labels() {
 fn searches_run_at_the_same_time() {
     let mut random = Random(3);
     let rows = random.directions(2000, 32);
-    for kind in KINDS {
-        let mut index = create(kind, 32);
-        index.add(&(0..2000).collect::<Vec<u64>>(), rows.view()).unwrap();
-        let expected: Vec<_> =
-            (0..50).map(|row| index.search(rows.row(row), 10).unwrap()).collect();
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for (row, expected) in expected.iter().enumerate() {
-                        assert_eq!(&index.search(rows.row(row), 10).unwrap(), expected);
-                    }
-                });
-            }
-        });
-    }
-}
-
-#[test]
-fn hnsw_finds_what_brute_force_finds_in_clustered_vectors() {
-    let (n, d, k) = (5000, 64, 10);
-    let mut random = Random(4);
-    let centres = random.directions(100, d);
-    let rows = random.clustered(n, d, &centres, 0.7);
-    let queries = random.clustered(100, d, &centres, 0.7);
-    let labels: Vec<u64> = (0..n as u64).collect();
-    let (mut flat, mut hnsw) = (create(VectorIndexKind::Flat, d), create(VectorIndexKind::Hnsw, d));
-    flat.add(&labels, rows.view()).unwrap();
-    hnsw.add(&labels, rows.view()).unwrap();
-    // Removed vectors, too few for a rebuild, must not crowd out the others.
-    let gone: Vec<u64> = labels.iter().copied().filter(|label| label % 6 == 0).collect();
-    flat.remove(&gone).unwrap();
-    hnsw.remove(&gone).unwrap();
-    let mut found = 0;
-    for query in queries.rows() {
-        let exact = flat.search(query, k).unwrap();
-        found += hnsw
-            .search(query, k)
-            .unwrap()
-            .iter()
-            .filter(|hit| exact.iter().any(|(label, _)| *label == hit.0))
-            .count();
-    }
-    let recall = found as f64 / (k * queries.nrows()) as f64;
-    assert!(recall >= 0.95, "recall is {recall}");
+    let mut index = create(32);
+    index.add(&(0..2000).collect::<Vec<u64>>(), rows.view()).unwrap();
+    let expected: Vec<_> = (0..50).map(|row| index.search(rows.row(row), 10).unwrap()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for (row, expected) in expected.iter().enumerate() {
+                    assert_eq!(&index.search(rows.row(row), 10).unwrap(), expected);
+                }
+            });
+        }
+    });
 }
 
 #[test]
 fn version_names_the_library() {
-    assert!(FaissFactory::default().version().starts_with("FAISS 1."));
+    assert!(FaissFactory.version().starts_with("FAISS 1."));
 }

@@ -1,5 +1,5 @@
-//! The vectors of episodes: each the mean of its messages' vectors. They are computed from these,
-//! never stored, and their index stays flat however many there are.
+//! The vectors of episodes: each the mean of its messages' vectors. They are computed from these
+//! and never stored.
 
 use ndarray::{Array1, Array2, Axis};
 
@@ -7,15 +7,12 @@ use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::view::UserView;
 use crate::error::Result;
 
-/// No number of vectors turns the index into a graph.
-const FLAT: usize = usize::MAX;
-
 impl UserView {
     /// Gives all episodes of a new view their vectors.
     pub(super) fn fill_episode_vectors(&mut self, to: &IndexingSettings<'_>) -> Result<()> {
         let (labels, rows) = self.means(self.episodes.slots());
         let rows = rows.unwrap_or_else(|| Array2::zeros((0, 0)));
-        self.narratives.restore_vectors(to.factory, FLAT, labels, rows.into())
+        self.narratives.restore_vectors(to.factory, labels, rows.into())
     }
 
     /// Gives these episodes their vectors, or new ones. An episode with a message that lacks a
@@ -27,9 +24,7 @@ impl UserView {
     ) -> Result<()> {
         let (labels, rows) = self.means(slots.iter().copied());
         match rows {
-            Some(rows) => {
-                self.narratives.add_vectors(to.factory, FLAT, &labels, rows.view()).map(drop)
-            }
+            Some(rows) => self.narratives.add_vectors(to.factory, &labels, rows.view()).map(drop),
             None => Ok(()),
         }
     }

@@ -47,7 +47,7 @@ impl IndexingSettings<'_> {
     /// differs from the field's.
     pub fn add(&self, field: &mut TextIndex, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
         let Some(rows) = rows else { return Ok(true) };
-        if field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows)? {
+        if field.add_vectors(self.factory, slots, rows)? {
             return Ok(true);
         }
         let known = field.vectors().map_or(0, |vectors| vectors.dimension());

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLockReadGuard};
 
@@ -20,11 +19,11 @@ use crate::engine::memory::vector_field::VectorField;
 use crate::engine::memory::view::UserView;
 use crate::error::{ErrorKind, Result};
 use crate::ids::VectorKey;
-use crate::index::{TextIndex, VectorIndexKind};
+use crate::index::TextIndex;
 use crate::matrix::Matrix;
 use crate::model::UnreadableRow;
 use crate::store::backend::LockGuard;
-use crate::store::{LogKind, LogSum, NewSegment, NewVectors, OpenMode, Segment, Store, WriteGraph};
+use crate::store::{LogKind, LogSum, NewSegment, NewVectors, OpenMode, Segment, Store};
 
 /// A snapshot is due if at least `SNAPSHOT_STEP` records, and one in `SNAPSHOT_SHARE` of all
 /// records, were written since the last one.
@@ -264,10 +263,8 @@ impl UserMemory {
             let Some(rows) = field.and_then(|field| fields[field].take()) else {
                 return NewVectors::none();
             };
-            let FieldRows { field, labels, keys, dimension, is_half, is_graph } = rows;
+            let FieldRows { field, labels, keys, dimension, is_half } = rows;
             let (identity, is_rebuilt) = (&identity, &is_rebuilt);
-            let labels = Arc::new(labels);
-            let of_graph = Arc::clone(&labels);
             let rows = move |range: Range<usize>| {
                 let view = self.view.read();
                 if !Arc::ptr_eq(&view.identity, identity) {
@@ -276,19 +273,7 @@ impl UserMemory {
                 }
                 Ok(rows_of_labels(field.index(&view), &labels[range], dimension))
             };
-            let graph = move |path: &Path| {
-                let view = self.view.read();
-                let vectors = field.index(&view).vectors();
-                let same = vectors.filter(|vectors| *vectors.labels() == **of_graph);
-                same.map_or(Ok(false), |vectors| vectors.write(path).map(|()| true))
-            };
-            NewVectors {
-                keys,
-                dimension,
-                is_half,
-                rows: Box::new(rows),
-                graph: is_graph.then(|| Box::new(graph) as WriteGraph<'_>),
-            }
+            NewVectors { keys, dimension, is_half, rows: Box::new(rows) }
         });
         let model = to.embedder.model().to_owned();
         match store.save_segment(&self.owner, NewSegment { model, vectors, snapshot }) {
@@ -305,14 +290,8 @@ impl UserMemory {
 
     /// True if the user is large enough for a snapshot and allows one.
     fn is_fit_for_snapshot(&self, view: &UserView, to: &IndexingSettings<'_>) -> bool {
-        // A snapshot would not help: a graph is read from its own file, and a text that lacks a
-        // vector is found only by reading the logs.
-        let is_whole = |field: VectorField| {
-            let index = field.index(view);
-            let vectors = index.vectors();
-            index.vector_count() == field.records(view)
-                && vectors.is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
-        };
+        // A text that lacks a vector is found only by reading the logs.
+        let is_whole = |field: VectorField| field.index(view).vector_count() == field.records(view);
         view.messages.len() >= to.config.snapshot_threshold
             && !view.erased
             && view.backlog.edits().is_empty()
@@ -351,8 +330,6 @@ struct FieldRows {
     keys: Vec<VectorKey>,
     dimension: usize,
     is_half: bool,
-    /// True for a graph. A flat index gets no file: it is built from the vectors.
-    is_graph: bool,
 }
 
 impl FieldRows {
@@ -376,7 +353,6 @@ impl FieldRows {
             keys,
             dimension: vectors.map_or(0, |vectors| vectors.dimension()),
             is_half: vectors.is_some_and(|vectors| vectors.vectors().is_half()),
-            is_graph: vectors.is_some_and(|vectors| vectors.kind() == VectorIndexKind::Hnsw),
         }
     }
 }

@@ -96,13 +96,13 @@ fn restore_vectors(
     rows: impl FnOnce() -> Option<Matrix<'static>>,
     to: &IndexingSettings<'_>,
 ) -> Option<TextIndex> {
-    let (mut field, threshold) = (TextIndex::default(), to.config.hnsw_threshold);
-    if labels.len() != part.rows || labels.len() >= threshold {
+    let mut field = TextIndex::default();
+    if labels.len() != part.rows {
         return None;
     }
     if !labels.is_empty() {
         let labels = labels.iter().map(|label| u64::from(*label)).collect();
-        field.restore_vectors(to.factory, threshold, labels, rows()?).ok()?;
+        field.restore_vectors(to.factory, labels, rows()?).ok()?;
     }
     Some(field)
 }

@@ -1,8 +1,6 @@
 //! Carries vectors from one opening to the next, and from an old view to a new one: reuses those of
 //! known texts, computes the others.
 
-use std::path::PathBuf;
-
 use rustc_hash::FxHashMap;
 
 use crate::control::CallControl;
@@ -26,8 +24,6 @@ const READ_ATTEMPTS: usize = 3;
 struct KnownField {
     keys: Vec<VectorKey>,
     vectors: Matrix<'static>,
-    /// The file of a graph over these vectors in this order, if there is a valid one.
-    graph: Option<PathBuf>,
 }
 
 /// Known vectors of the fields.
@@ -88,7 +84,7 @@ impl KnownVectors {
             let (rows, slots): (Vec<usize>, Vec<u32>) =
                 slots.filter(|(_, slot)| field.contains(view, *slot)).unzip();
             let vectors = vectors.vectors().select(&rows).into_owned();
-            KnownField { keys: field.keys(view, slots), vectors, graph: None }
+            KnownField { keys: field.keys(view, slots), vectors }
         }))
     }
 }
@@ -98,14 +94,12 @@ fn footer(read: &Result<Option<Segment>, StoreProblem>) -> Option<&SegmentFooter
 }
 
 impl KnownField {
-    /// Reads a part of the segment; `None`, and a problem, if it is damaged. A damaged graph is
-    /// only a problem.
+    /// Reads a part of the segment; `None`, and a problem, if it is damaged.
     fn read(segment: &Segment, number: usize, problems: &mut Vec<StoreProblem>) -> Option<Self> {
         let mut note = |problem| problems.push(problem);
         let keys = segment.keys(number).map_err(&mut note).ok()?;
-        let vectors = segment.vectors(number).map_err(&mut note).ok()?;
-        let graph = segment.graph(number).map_err(note).ok().flatten().map(PathBuf::from);
-        Some(Self { keys, vectors, graph })
+        let vectors = segment.vectors(number).map_err(note).ok()?;
+        Some(Self { keys, vectors })
     }
 
     /// The field of a view with a vector for each record: known ones unchanged, the others from the
@@ -138,19 +132,10 @@ impl KnownField {
                 }
             }
         }
-        let threshold = to.config.hnsw_threshold;
-        // Reading a graph takes moments; building it takes minutes.
-        let graph = self.graph.filter(|_| in_order && found.len() >= threshold);
-        let width = self.vectors.ncols();
-        match graph.and_then(|path| to.factory.read(&path, width, labels(&found)).ok()) {
-            Some(graph) => index.set_vectors(graph),
-            None => {
-                let vectors = if in_order { self.vectors } else { self.vectors.select(&rows) };
-                // Invalid numbers, such as infinity, mean damage: the vectors are computed again.
-                if index.restore_vectors(to.factory, threshold, labels(&found), vectors).is_err() {
-                    missing.append(&mut found);
-                }
-            }
+        let vectors = if in_order { self.vectors } else { self.vectors.select(&rows) };
+        // Invalid numbers, such as infinity, mean damage: the vectors are computed again.
+        if index.restore_vectors(to.factory, labels(&found), vectors).is_err() {
+            missing.append(&mut found);
         }
         let mut count = FilledCount { taken: found.len(), computed: 0 };
         if to.opens_without_embedding {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::store::files::remove;
-use crate::store::layout::{LogKind, SideFile};
+use crate::store::layout::SideFile;
 use crate::store::shared::SharedStore;
 
 /// Removes a user's traces, cached answers and counts of uses, and the files of
@@ -31,7 +31,6 @@ pub(in crate::store) fn remove_derived(shared: &SharedStore, owner: &Owner) -> R
 pub(in crate::store) fn remove_positioned(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
     let mut derived: Vec<PathBuf> = vec![layout.segment_path(owner)];
-    derived.extend(LogKind::ALL.map(|kind| layout.graph_path(owner, kind)));
     derived.extend(layout.former_paths(owner));
     let leftovers = layout.user_files(&*shared.backend, owner)?.into_iter();
     derived.extend(

@@ -6,12 +6,12 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::ids::vector_key;
 use crate::pack::ColumnPacker;
+use crate::store::files::temporary;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, Random};
-use crate::store::{LogKind, OpenMode, Store};
+use crate::store::{OpenMode, Store};
 
 type Disk = CountdownBackend<MemoryBackend>;
 const PATH: &str = "/m/segments/a.segment";
-const GRAPH: &str = "/m/messages/vector_db/a.faiss";
 
 fn owner(user: &str) -> Owner {
     Owner::new("default", user).unwrap()
@@ -41,7 +41,6 @@ fn segment<'a>(first: f32, text: &str) -> NewSegment<'a> {
         dimension: all.ncols(),
         is_half,
         rows: Box::new(move |range| Ok(all.picked(&range.collect::<Vec<_>>()))),
-        graph: None,
     };
     NewSegment {
         model: "table-1".into(),
@@ -53,16 +52,6 @@ fn segment<'a>(first: f32, text: &str) -> NewSegment<'a> {
         ],
         snapshot: Some(snapshot(text)),
     }
-}
-
-fn with_graph<'a>(disk: &Disk, bytes: &'a [u8]) -> NewSegment<'a> {
-    let mut segment = segment(1.0, "with a graph");
-    let disk = disk.clone();
-    segment.vectors[0].graph = Some(Box::new(move |path| {
-        disk.create_new(path).unwrap().append(bytes).unwrap();
-        Ok(true)
-    }));
-    segment
 }
 
 /// Everything that a segment contains: text, keys and vectors; `None` if any part is damaged.
@@ -262,64 +251,11 @@ fn a_segment_that_cant_be_read_is_a_problem_and_not_an_error() {
 }
 
 #[test]
-fn a_graph_is_used_only_with_its_checksum_and_goes_with_the_vectors() {
-    let disk = Disk::new(MemoryBackend::new());
-    let (store, owner) = (store(&disk), owner("a"));
-    let saved = store.save_segment(&owner, with_graph(&disk, b"the graph")).unwrap();
-    let segment_on_disk = store.segment(&owner).unwrap().unwrap();
-    assert_eq!(segment_on_disk.footer, saved.footer);
-    let graph = |number| saved.graph(number);
-    assert_eq!((graph(0), graph(1)), (Ok(Some(Path::new(GRAPH))), Ok(None)));
-    for bit in 0..9 * 8 {
-        let mut flipped = b"the graph".to_vec();
-        flipped[bit / 8] ^= 1 << (bit % 8);
-        disk.inner().put(GRAPH, &flipped);
-        assert_eq!(graph(0).unwrap_err().path, PathBuf::from(GRAPH), "bit {bit}");
-    }
-    disk.remove_file(Path::new(GRAPH)).unwrap();
-    assert!(graph(0).is_err());
-    store.save_segment(&owner, with_graph(&disk, b"another graph")).unwrap();
-    assert_eq!(graph(0).unwrap_err().message, "the index doesn't have its checksum");
-    store.save_segment(&owner, segment(1.0, "no graph")).unwrap();
-    assert!(!disk.inner().files().contains_key(Path::new(GRAPH)));
-    let mut changed = segment(1.0, "a graph of other rows");
-    changed.vectors[0].graph = Some(Box::new(|_| Ok(false)));
-    assert_eq!(store.save_segment(&owner, changed).unwrap().footer.vectors[0].graph, None);
-}
-
-#[test]
-fn a_full_disk_is_not_blamed_on_the_index() {
-    let disk = Disk::new(MemoryBackend::new());
-    let store = store(&disk);
-    let save = |is_full: bool| {
-        let (mut segment, full) = (segment(1.0, "a text"), disk.clone());
-        // The library reports only a failure, after it has filled the disk.
-        segment.vectors[0].graph = Some(Box::new(move |_| {
-            let room = full.inner().files().values().map(Vec::len).sum();
-            full.inner().limit(is_full.then_some(room));
-            Err(Error::new(ErrorKind::Index, "cannot write the index"))
-        }));
-        let error = store.save_segment(&owner("a"), segment).unwrap_err();
-        disk.inner().limit(None);
-        error
-    };
-    let error = save(true);
-    assert_eq!(error.kind(), ErrorKind::Io);
-    assert_eq!(
-        error.chain(),
-        format!("cannot write the index in `{GRAPH}`: no space left on device")
-    );
-    assert!(error.hint().is_some());
-    assert_eq!(save(false).kind(), ErrorKind::Index, "where the disk has room, it was the index");
-}
-
-#[test]
 fn the_derived_files_of_earlier_builds_go_at_the_first_writing() {
     let disk = Disk::new(MemoryBackend::new());
     let (store, owner) = (store(&disk), owner("a"));
     let layout = store.layout();
-    let mut former = layout.former_paths(&owner);
-    former.extend(LogKind::ALL.map(|kind| layout.graph_path(&owner, kind)));
+    let former = layout.former_paths(&owner);
     assert_eq!(former.len(), 10);
     former.iter().for_each(|path| disk.inner().put(path, b"words of an earlier build"));
     assert_eq!(content(&store, "a"), Ok(None));

@@ -306,7 +306,6 @@ fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
             let log = layout.log_path(&alice, kind);
             paths.extend([crate::store::files::temporary(&log), log.clone()]);
             paths.push(crate::store::quarantine::path_for(&log));
-            paths.push(layout.graph_path(&alice, kind));
             paths.push(log.parent().unwrap().to_owned());
         }
         paths.extend(layout.former_paths(&alice));
