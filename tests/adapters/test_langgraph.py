@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_store
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -358,6 +358,23 @@ async def test_every_form_of_a_memory_serves(anywhere: Where) -> None:
     recalled = (await hook.ainvoke([HumanMessage("Where do I live?")]))["llm_input_messages"]
     assert "I live in Lyon." in recalled[0].content
     store.close()
+
+
+def test_a_hook_that_recalls_gives_each_line_once(memory: MemorySystem) -> None:
+    memory.add_messages("alice", [{"role": "user", "content": "I live in Lyon, near the river."}])
+    hook = pre_model_hook(memory, "alice", recall=1_000)
+    asked: list[Any] = [HumanMessage("Where do I live?")]
+    first = hook.invoke(asked)["llm_input_messages"]
+    assert "near the river" in first[0].content
+    assert first[0].content.endswith("\n\nWhere do I live?")
+    asked += [AIMessage("In Lyon."), HumanMessage([{"type": "text", "text": "Where do I live?"}])]
+    second = hook.invoke(asked)["llm_input_messages"]
+    assert second[:2] == [first[0], asked[1]]
+    assert "near the river" not in str(second[2].content)
+    asked += [AIMessage("", tool_calls=[{"name": "map", "args": {}, "id": "1"}])]
+    asked += [ToolMessage("Lyon", tool_call_id="1")]
+    assert hook.invoke(asked)["llm_input_messages"][:3] == second
+    assert asked[0].content == "Where do I live?", "the graph's messages are changed"
 
 
 @pytest.mark.parametrize("kind", ["reference", "ours"])

@@ -53,6 +53,7 @@ PYTHON_LEVELS = [
 # other.
 ADAPTER_LEVELS = [
     "shared.connection shared.content shared.escaping shared.filters shared.identity",
+    "shared.recalling",
     "shared.chat_messages shared.items shared.log shared.protocol",
     "shared.turns",
     "shared.streams",

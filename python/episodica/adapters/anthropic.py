@@ -25,6 +25,7 @@ def wrap(
     *,
     session_id: Name | None = None,
     max_tokens: int = 1000,
+    recall: int | None = None,
     **search: Any,
 ) -> Client:
     """A client that adds contexts to its prompts and remembers its messages.
@@ -33,7 +34,7 @@ def wrap(
     ``AsyncAnthropic``. The context is added to ``system``. All other calls pass through unchanged.
     Parameters are those of :func:`episodica.adapters.openai.wrap`.
     """
-    middleware = Middleware(Connection(memory), user, session_id, max_tokens, search)
+    middleware = Middleware(Connection(memory), user, session_id, max_tokens, recall, search)
     return cast("Client", _wrapped(client, middleware))
 
 

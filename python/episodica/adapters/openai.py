@@ -26,6 +26,7 @@ def wrap(
     *,
     session_id: Name | None = None,
     max_tokens: int = 1000,
+    recall: int | None = None,
     **search: Any,
 ) -> Client:
     """A client that adds contexts to its prompts and remembers its turns.
@@ -49,10 +50,15 @@ def wrap(
         that serve many users.
     session_id
         The session of the messages: an id, or such a function.
+    recall
+        Most tokens of all that one conversation is given, such as 4000. Each line is then given
+        once, before the question that first needs it, and put there again in later calls, so that
+        the prompt before a new question stays byte for byte. Every call must have the conversation
+        from its beginning. ``max_tokens`` is not used.
     max_tokens, **search
-        As for :meth:`MemorySystem.context`.
+        As for :meth:`MemorySystem.context`, or with ``recall`` for :meth:`MemorySystem.recall`.
     """
-    middleware = Middleware(Connection(memory), user, session_id, max_tokens, search)
+    middleware = Middleware(Connection(memory), user, session_id, max_tokens, recall, search)
     return cast("Client", _wrapped(client, middleware))
 
 
@@ -137,6 +143,8 @@ class _ChatReply(Reply):
 class Responses(Protocol):
     """``responses``."""
 
+    messages = "input"
+    part = "input_text"
     final = "get_final_response"
 
     def said(self, call: Mapping[str, Any]) -> list[dict[str, Any]]:

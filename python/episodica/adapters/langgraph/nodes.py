@@ -10,12 +10,18 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from episodica import InvalidInputError
 
-from ..shared.chat_messages import last_question, to_messages
+from ..shared.chat_messages import last_question, to_messages, turns
 from ..shared.connection import Connection, Where, settle
+from ..shared.recalling import StayingContexts, with_lines
 
 
 def pre_model_hook(
-    where: Where, user_id: str | None = None, *, max_tokens: int = 1000, **search: Any
+    where: Where,
+    user_id: str | None = None,
+    *,
+    max_tokens: int = 1000,
+    recall: int | None = None,
+    **search: Any,
 ) -> RunnableLambda[Any, Any]:
     """A hook or a node that adds a context to the model's input.
 
@@ -29,13 +35,31 @@ def pre_model_hook(
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
         The user of the memory; by default the run's ``config["configurable"]["user_id"]``.
+    recall
+        Most tokens of all that one conversation is given, such as 4000. Each line is then given
+        once, in the human message that first needs it, and stays there in later calls, so that the
+        input before a new message stays byte for byte. ``max_tokens`` is not used.
     max_tokens, **search
-        As for :meth:`MemorySystem.context`.
+        As for :meth:`MemorySystem.context`, or with ``recall`` for :meth:`MemorySystem.recall`.
     """
     connection = Connection(where)
+    staying = None if recall is None else StayingContexts(connection, recall, search)
+
+    def add_lines(staying: StayingContexts, messages: list[Any], user: str) -> list[Any]:
+        said = turns(messages)
+        asked = [number for number, (role, text) in enumerate(said) if role == "user" and text]
+        is_answered = any(role == "assistant" for role, _ in said[asked[-1] :]) if asked else True
+        lines = staying.lines(user, said, None if is_answered else asked[-1])
+        for number, text in lines.items():
+            content = with_lines(messages[number].content, text)
+            messages[number] = messages[number].model_copy(update={"content": content})
+        return messages
 
     def add_context(state: Any, config: RunnableConfig) -> dict[str, Any]:
         messages = _messages_of(state)
+        if staying is not None:
+            given = add_lines(staying, list(messages), _user_of(user_id, config))
+            return {"llm_input_messages": given}
         question = last_question(messages)
         text = ""
         if question:

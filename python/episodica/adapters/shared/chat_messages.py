@@ -47,6 +47,11 @@ def _kind(message: Any) -> str:
     return kind.removesuffix(_CHUNK).lower() if kind.endswith(_CHUNK) else kind
 
 
+def turns(messages: Iterable[Any]) -> list[tuple[str, str]]:
+    """Role and words of every message."""
+    return [(_ROLES.get(_kind(message), _kind(message)), _text(message)) for message in messages]
+
+
 def last_question(messages: Iterable[Any]) -> str:
     """The words of the latest human message; empty if there are none."""
     for message in reversed(list(messages)):

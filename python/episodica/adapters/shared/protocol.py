@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .content import INSTRUCTING, words
+from .recalling import with_lines
 
 
 class Reply(ABC):
@@ -24,6 +25,10 @@ class Reply(ABC):
 class Protocol(ABC):
     """A resource of an API, such as ``chat.completions``."""
 
+    messages = "messages"
+    """Argument with the messages."""
+    part = "text"
+    """Type of a part of a message that is a text."""
     final: str
     """Attribute or method of a stream helper that gives the whole answer.
 
@@ -51,6 +56,23 @@ class Protocol(ABC):
         asked = [message for message in self.said(call) if message["role"] == "user"]
         return str(asked[-1]["content"]) if asked else ""
 
+    def turns(self, call: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Role and words of every message of a call."""
+        sent = call.get(self.messages) or ()
+        return [("user", sent)] if isinstance(sent, str) else list(map(_turn, sent))
+
+    def with_lines(self, call: Mapping[str, Any], lines: Mapping[int, str]) -> dict[str, Any]:
+        """A copy of the call with lines before the words of messages, by their numbers."""
+        sent = call.get(self.messages) or ()
+        if isinstance(sent, str):
+            return {**call, self.messages: with_lines(sent, lines[0])} if lines else {**call}
+        messages = list(sent)
+        for number, text in lines.items():
+            message = plain(messages[number])
+            content = with_lines(message.get("content"), text, self.part)
+            messages[number] = {**message, "content": content}
+        return {**call, self.messages: messages}
+
 
 def since_answer(messages: Iterable[Any], spoken: frozenset[str]) -> list[dict[str, Any]]:
     """The messages after the model's last message, without prompts and without empty messages.
@@ -70,6 +92,13 @@ def since_answer(messages: Iterable[Any], spoken: frozenset[str]) -> list[dict[s
             named = {"name": message["name"]} if message.get("name") else {}
             latest.append({"role": _ROLES.get(role, role), "content": content, **named})
     return latest
+
+
+def _turn(message: Any) -> tuple[str, str]:
+    message = plain(message)
+    role = str(message.get("role") or message.get("type") or "user")
+    is_result = role == "user" and _is_result(message.get("content"))
+    return ("tool" if is_result else _ROLES.get(role, role)), words(message)
 
 
 _ROLES = {"function_call_output": "tool", "message": "user"}

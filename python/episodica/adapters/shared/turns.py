@@ -15,6 +15,7 @@ from episodica import EpisodicaError, MemorySystem
 
 from .connection import Connection
 from .protocol import Protocol
+from .recalling import StayingContexts
 
 _log = logging.getLogger("episodica.adapters")
 
@@ -87,8 +88,10 @@ class Middleware:
         user: Name,
         session_id: Name | None,
         max_tokens: int,
+        recall: int | None,
         search: Mapping[str, Any],
     ) -> None:
+        self._staying = None if recall is None else StayingContexts(connection, recall, search)
         self.connection = connection
         self._user = user
         self._session_id = session_id
@@ -116,6 +119,11 @@ class Middleware:
         """The call with a context in its prompt, and the turn that it opens."""
         turn = Turn(self, protocol.said(call), _called(self._user), _called(self._session_id))
         question = protocol.question(call)
+        if self._staying is not None:
+            said = protocol.turns(call)
+            users = [number for number, (role, text) in enumerate(said) if role == "user" and text]
+            asked = users[-1] if question else None
+            return protocol.with_lines(call, self._staying.lines(turn.user, said, asked)), turn
         if not question:
             return call, turn
         context = self.connection.recall(turn.user, question, self._max_tokens, **self._search)
