@@ -43,7 +43,8 @@ class AddResult(Keyed):
     buffered : int
         Messages that wait in the buffer for a boundary, also from earlier calls.
     episodes : tuple of str
-        Ids of the episodes that this call completed.
+        Ids of the episodes that this call completed. A call with one or two messages leaves
+        episodes and facts to a thread; whatever reads them next has them.
     pending_semantic : int
         Episodes whose facts are still to be learned.
     message_ids : tuple of str

@@ -29,6 +29,39 @@ def script(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_what_single_additions_left_to_a_thread_is_there_after_a_kill(
+    store: Path, tmp_path: Path
+) -> None:
+    contents = ("I'm allergic to walnuts.", "Good morning!", "I work as a carpenter in Leeds.")
+    talk = [
+        {"role": "user", "content": content, "timestamp": f"2024-03-{day:02}T09:{at:02}:00Z"}
+        for day in (4, 8, 12)
+        for at, content in enumerate(contents)
+    ]
+    done = script(f"""
+        import os
+        from episodica import MemorySystem
+        memory = MemorySystem({str(store)!r})
+        for message in {talk!r}:
+            assert memory.add_messages("alice", [message]).episodes == ()
+        os._exit(0)
+    """)
+    assert (done.returncode, done.stderr) == (0, "")
+
+    def derived(memory: MemorySystem) -> list[str]:
+        facts = [fact.content for fact in memory.semantic_memories("alice")]
+        return sorted([*facts, *(episode.title for episode in memory.episodes("alice"))])
+
+    with MemorySystem(tmp_path / "one call") as whole:
+        assert len(whole.add_messages("alice", talk).episodes) == 2
+        expected = derived(whole)
+        found = [hit.id for hit in whole.search("alice", "Which nuts?")]
+    with MemorySystem(store) as memory:
+        hits = memory.search("alice", "Which nuts?")
+        assert ([hit.id for hit in hits], list(hits.degraded)) == (found, [])
+        assert derived(memory) == expected
+
+
 def test_closing_twice_is_no_error(memory: MemorySystem) -> None:
     memory.close()
     memory.close(timeout=0)

@@ -2,6 +2,7 @@
 //! deleted.
 
 mod audit;
+mod catching_up;
 mod deletion;
 mod endings;
 mod forgetting;

@@ -62,6 +62,11 @@ pub trait Embedder: Send + Sync {
     /// in the background.
     fn is_local(&self) -> bool;
 
+    /// True if the package's own code computes the vectors, and any thread may do so.
+    fn is_own(&self) -> bool {
+        false
+    }
+
     /// Returns one row per text, in order: shape `(texts.len(), dimension)`. Rows have length 1, or
     /// are all zeros for a text without content.
     ///

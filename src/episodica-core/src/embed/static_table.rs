@@ -171,6 +171,10 @@ impl Embedder for StaticEmbedder {
         true
     }
 
+    fn is_own(&self) -> bool {
+        true
+    }
+
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let table = StaticTable::shared();
         Ok(rows_of(texts, |text| table.embed_text(text)))

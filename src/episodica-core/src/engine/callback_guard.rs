@@ -110,6 +110,10 @@ impl Embedder for MarkedThread<dyn Embedder> {
         self.inner.is_local()
     }
 
+    fn is_own(&self) -> bool {
+        self.inner.is_own()
+    }
+
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let _mark = self.callouts.mark();
         self.inner.embed(texts)

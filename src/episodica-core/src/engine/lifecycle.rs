@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::config::MemoryConfig;
-use crate::control::CallControl;
+use crate::control::{CallControl, Uninterrupted};
 use crate::embed::Embedder;
 use crate::engine::asking::gate::CallGate;
 use crate::engine::background::pending::resume_work;
@@ -145,7 +145,7 @@ impl Engine {
 
     /// Up to `limit` changes of records after a cursor, of one user or of all, read from the logs.
     /// The changes of each user are in log order, whichever process made them. `None` starts at the
-    /// beginning of the logs, `latest` at their end. Opens no user and writes nothing.
+    /// beginning of the logs, `latest` at their end. Opens no user.
     ///
     /// # Errors
     /// `InvalidInput` for a malformed cursor; `Io`; `Closed`.
@@ -156,6 +156,7 @@ impl Engine {
         limit: usize,
     ) -> Result<EventPage> {
         self.check_open()?;
+        self.catch_up_all(user_id, &Uninterrupted)?;
         events_of(&self.services, cursor, user_id, limit)
     }
 
@@ -239,6 +240,7 @@ impl Engine {
         if is_due {
             user.view.write().expire(now);
         }
+        self.catch_up(&user, control)?;
         Ok(Some(user))
     }
 
@@ -289,6 +291,7 @@ impl Engine {
     ) -> Result<T> {
         loop {
             let user = self.user_or_new(user_id, control)?;
+            self.catch_up(&user, control)?;
             match work(&user) {
                 Err(error) if self.is_to_be_repeated(&user, &error) => control.check()?,
                 outcome => return outcome,

@@ -11,13 +11,15 @@
 //!   state of each operation.
 //! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.
 //! * With a model or a remote embedder, episodes and facts are made in the background: `queue`
-//!   holds the users with pending work, `pending` does the work.
+//!   holds the users with pending work, `pending` does the work. Without both, so is what one
+//!   addition of a message or two leaves: `catching_up`.
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 
 mod asking;
 mod background;
 mod callback_guard;
+mod catching_up;
 mod counters;
 mod feed;
 mod lifecycle;

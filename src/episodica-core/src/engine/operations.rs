@@ -49,6 +49,7 @@ impl Engine {
         let mut user = self.user_or_new(user_id, control)?;
         check_known(&user.view.read(), &HashMap::new(), &messages, session_id)?;
         let total = messages.len();
+        let bytes = messages.iter().map(|message| message.content.len()).sum();
         let mut rest = messages.into_iter();
         let mut done = 0;
         loop {
@@ -73,7 +74,11 @@ impl Engine {
             report.messages_added += added.added;
             report.edited += added.edited;
             report.message_ids.extend(added.ids);
-            report.episodes.extend(self.follow_up(&user, control)?);
+            if added.edited == 0 && self.leaves_rest(&user, total, bytes) {
+                self.enqueue(&user);
+            } else {
+                report.episodes.extend(self.follow_up(&user, control)?);
+            }
             self.services.callouts.progress(control, "messages", done, total);
         }
         report.duplicates = total - report.messages_added - report.edited;

@@ -42,6 +42,12 @@ impl EngineServices {
         self.llm.is_some() || !self.embedder.is_local()
     }
 
+    /// True if the package's own code derives everything from messages, without a model, a server
+    /// or a callable.
+    pub fn derives_alone(&self) -> bool {
+        self.llm.is_none() && self.embedder.is_own()
+    }
+
     /// True without a model, or while the model is not known to fail.
     pub fn is_model_available(&self) -> bool {
         self.llm.as_ref().is_none_or(|model| model.is_available())

@@ -123,6 +123,7 @@ impl Engine {
     /// `InvalidInput` if `target` exists; `Io`; `Interrupted`: `target` is removed.
     pub fn backup(&self, target: &Path, control: &dyn CallControl) -> Result<BackupReport> {
         self.check_open()?;
+        self.catch_up_all(None, control)?;
         let started = Instant::now();
         let store = &self.services.store;
         if store.is_apart() {

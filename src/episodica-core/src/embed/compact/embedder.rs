@@ -83,6 +83,10 @@ impl Embedder for CompactEmbedder {
         true
     }
 
+    fn is_own(&self) -> bool {
+        true
+    }
+
     fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let mut rows = Vec::with_capacity(texts.len() * DIMENSION);
         for batch in packs(texts, BYTES_BETWEEN_CHECKS, |text| text.len()) {

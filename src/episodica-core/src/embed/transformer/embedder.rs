@@ -85,6 +85,10 @@ impl Embedder for TransformerEmbedder {
         true
     }
 
+    fn is_own(&self) -> bool {
+        true
+    }
+
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let read = |text: &&str| self.ids(text);
         let sequences = run(|| texts.par_iter().map(read).collect::<Result<Vec<_>>>())?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::control::CallControl;
 use crate::engine::asking::conversation::{model_session, write_trace};
 use crate::engine::background::work_status::WorkOutcome;
+use crate::engine::catching_up::derive_in_background;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -47,6 +48,9 @@ pub(crate) fn work_on(
     control: &dyn CallControl,
     is_crowded: &dyn Fn() -> bool,
 ) -> Result<WorkOutcome> {
+    if services.derives_alone() {
+        return derive_in_background(services, user, control);
+    }
     decide_anew(services, control, || work_on_once(services, user, control, is_crowded))
 }
 

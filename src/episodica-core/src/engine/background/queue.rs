@@ -93,7 +93,9 @@ impl WorkQueue {
             return;
         }
         state.push(user);
-        if state.line.len() > state.idle && state.threads < services.config.llm_concurrency {
+        // Without calls to wait for, more threads would only take turns.
+        let most = if services.derives_alone() { 1 } else { services.config.llm_concurrency };
+        if state.line.len() > state.idle && state.threads < most {
             let (queue, services) = (Arc::clone(self), Arc::downgrade(services));
             let name = format!("episodica-{}", state.threads);
             let thread = std::thread::Builder::new().name(name);

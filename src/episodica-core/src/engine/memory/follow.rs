@@ -170,8 +170,13 @@ impl UserMemory {
             return Ok(LogFreshness::Current);
         }
         let mut view = self.view.write();
+        let was_caught_up = view.is_caught_up();
         if !view.add_later(&mut behind, to, &Uninterrupted)? {
             return Ok(LogFreshness::Outdated);
+        }
+        if was_caught_up {
+            // The process that added them derives the rest.
+            view.derived = view.messages.slot_count() as u32;
         }
         drop(view);
         self.followed_seq.fetch_max(behind.next_seq, Ordering::SeqCst);

@@ -86,6 +86,8 @@ pub(crate) struct UserView {
     /// Boundary detection starts here: messages in lower slots have vectors and are in episodes or
     /// in open sessions. 0 after loading.
     pub formed: u32,
+    /// Slots in use when everything was last derived from the messages. 0 after loading.
+    pub(crate) derived: u32,
     /// Records that searches leave out.
     pub(super) hidden: HiddenSlots,
     /// True once records were deleted or edited. The indexes keep the earlier words until the user
@@ -285,6 +287,11 @@ impl UserView {
 
     pub fn successor(&self, slot: u32) -> Option<u32> {
         self.facts.slot_of(self.standings[slot as usize].successor)
+    }
+
+    /// True if nothing is left to derive from the messages that this process added.
+    pub(crate) fn is_caught_up(&self) -> bool {
+        self.derived == self.messages.slot_count() as u32
     }
 
     /// The dimension of the vectors; `None` without vectors.

@@ -103,6 +103,16 @@ pub(crate) fn form_user(
         },
         _ => user.turns.take(control)?,
     };
+    form_in_turn(services, user, cut, control)
+}
+
+/// [`form_user`] for a caller who holds the user's `FormingTurn`.
+pub(crate) fn form_in_turn(
+    services: &EngineServices,
+    user: &OpenUser,
+    cut: BufferCut<'_>,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<Episode>>> {
     // If several callers add at once, the first caller forms the episodes for all of them.
     let slots = {
         let view = user.view.read();
@@ -111,6 +121,8 @@ pub(crate) fn form_user(
             && backlog.unlearned().is_empty()
             && backlog.edits().is_empty();
         if cut == BufferCut::Finished && is_settled && view.formed == slots {
+            drop(view);
+            user.view.write().derived = slots;
             return Ok(Vec::new());
         }
         slots
@@ -129,6 +141,7 @@ pub(crate) fn form_user(
         let mut view = user.view.write();
         let first = view.backlog.unembedded().first().copied();
         view.formed = first.map_or(slots, |first| slots.min(first));
+        view.derived = slots;
     }
     Ok(episodes)
 }
