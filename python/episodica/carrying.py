@@ -14,7 +14,7 @@ from typing import Literal
 from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
-from .inputs.options import one_of
+from .inputs.options import DELETED, one_of
 from .inputs.secrets import POLICIES
 from .layers.address import parse
 from .layers.tree import Tree
@@ -260,6 +260,7 @@ def import_(
     *,
     format: str | None = None,
     secrets: Literal["mask", "keep", "refuse"] | None = None,
+    deleted: Literal["skip", "add"] = "skip",
     progress: Progress = None,
 ) -> ImportReport:
     """Adds what a file holds: an export of this package, or a chat history of another program.
@@ -284,6 +285,10 @@ def import_(
     secrets
         What becomes of keys, passwords, card and account numbers in files of other programs; see
         :meth:`add_messages`. ``None``: as the setting ``secrets`` says, which masks them.
+    deleted
+        What becomes of messages and facts that the user has deleted since: ``"skip"`` leaves
+        them out, with what comes from them; ``"add"`` brings them back. Deleting the whole user
+        forgets this, too.
     progress
         ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
         ``(step, done, total)``.
@@ -291,7 +296,8 @@ def import_(
     Returns
     -------
     ImportReport
-        How many records were added, how many were known, and which parts were left out.
+        How many records were added, how many were known or deleted, and which parts were left
+        out.
 
     Raises
     ------
@@ -318,8 +324,9 @@ def import_(
     if user_id is not None and Path(file).is_dir() and is_tree(Path(file)):
         return read_back(self, check.user(user_id), Path(file))
     policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
+    user, adds = check.optional_user(user_id), one_of(deleted, DELETED, "deleted") == "add"
     with Reporter(progress, self._awaiter) as callback:
-        return import_file(self, file, check.optional_user(user_id), format, callback, policy)
+        return import_file(self, file, user, format, callback, policy, adds)
 
 
 def _deep(tree: Tree, top: Entry, levels: int) -> Entry:

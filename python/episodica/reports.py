@@ -53,6 +53,8 @@ class AddResult(Keyed):
         Messages without words that were left out, such as an assistant's empty turn.
     secrets : int
         Keys, passwords, card and account numbers that were masked.
+    deleted : int
+        Messages of an import that were left out because the user has deleted them.
     notes : tuple of str
         What else to know, a sentence each: keys that went into ``metadata``, thinking of a model
         that was left out. Empty if every message was stored as it came.
@@ -68,6 +70,7 @@ class AddResult(Keyed):
     secrets: int = 0
     notes: tuple[str, ...] = ()
     edited: int = 0
+    deleted: int = 0
 
     def __repr__(self) -> str:
         made = repr(self.episodes)
@@ -283,6 +286,8 @@ class ImportReport(_Counts):
         Records left out because the user has them, or newer versions of their messages.
     edited : int
         Messages whose words changed since an earlier import: newer versions of known messages.
+    deleted : int
+        Records left out because the user has deleted them, or messages that they come from.
     skipped : int
         Parts of a chat history that were left out.
     secrets : int
@@ -302,6 +307,7 @@ class ImportReport(_Counts):
     semantic_memories: int = 0
     known: int = 0
     edited: int = 0
+    deleted: int = 0
     users: int = 0
     skipped: int = 0
     secrets: int = 0

@@ -10,20 +10,17 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from . import forming, queries
-from .dates import rfc3339
+from . import queries
+from .conversations import Choices, add
 from .errors import InvalidInputError, StoreIOError
 from .hints import shown
 from .inputs import checks
-from .inputs.messages import incoming
-from .inputs.names import renamed
-from .inputs.secrets import hide, policy_of
+from .inputs.secrets import hide
 from .progress import ProgressCallback
 from .readers import (
     EXPECTED,
@@ -31,18 +28,14 @@ from .readers import (
     Conversation,
     LeftOut,
     Source,
-    Statement,
     in_file,
     is_nemori,
     iter_conversations,
     nemori,
-    with_ids,
 )
-from .readers.conversation import NO_WORDS
-from .readers.dates import in_unknown_zone, parse
 from .readers.source import STDIN
 from .records import Message, SemanticMemory
-from .reports import AddResult, ExportReport, ImportReport
+from .reports import ExportReport, ImportReport
 from .store import OpenStore
 from .value import day
 
@@ -207,92 +200,6 @@ def _read_export(source: Source) -> Export:
     return made
 
 
-def checked(conversation: Conversation) -> tuple[list[dict[str, Any]], list[LeftOut], list[str]]:
-    """The messages as the engine takes them, the parts left out, and the changes."""
-    messages = with_ids(conversation)
-    left: list[LeftOut] = []
-    notes: list[str] = []
-    try:
-        done = incoming(messages)
-    except InvalidInputError:
-        done = None
-    if done is None or done.skipped:
-        good = []
-        for position, message in enumerate(messages):
-            kept, why = _one(message)
-            place = conversation.place(position)
-            if kept is None:
-                is_fault = why not in _FINE
-                left.append(LeftOut(place, why, is_fault, is_fault))
-            else:
-                good.append(kept)
-                if why:
-                    notes.append(f"{place}: {why}")
-        done = incoming(good)
-    read = done.messages
-    if conversation.date is not None and not any(one["timestamp"] for one in read):
-        with suppress(InvalidInputError, OverflowError):
-            start = datetime.fromisoformat(rfc3339(conversation.date, "`date`"))
-            for position, one in enumerate(read):
-                # Steps keep the messages apart and in order.
-                one["timestamp"] = (start + position * timedelta(microseconds=1)).isoformat()
-        if read and conversation.is_file_date:
-            day = str(conversation.date)[:10]
-            notes.append(f"no message has a date; the date of the file is taken: {day}")
-    return read, left, [*notes, *done.notes()]
-
-
-_THOUGHT = "nothing but thinking"
-_FINE = (NO_WORDS, _THOUGHT)
-
-
-def _one(message: Any) -> tuple[Any, str]:
-    """The message if it can be added, perhaps without its date, and the error."""
-    try:
-        done = incoming([message])
-    except InvalidInputError as error:
-        why = error.message.removeprefix("message 0: ")
-    else:
-        if done.messages:
-            return message, ""
-        return None, _THOUGHT if done.thoughts else _silence(message)
-    if why in ("`content` is empty", "`content` must be a str, not `None`"):
-        return None, NO_WORDS
-    if not isinstance(message, Mapping):
-        return None, why
-    own, rest = renamed(message)
-    given = own.pop("timestamp", None)
-    moment = parse(given) if isinstance(given, str) else None
-    told_zone = ""
-    if moment is None and isinstance(given, str) and (zoned := in_unknown_zone(given)):
-        moment, told_zone = zoned[0], f"the zone `{zoned[1]}` is not known; read as UTC"
-    for dated, told in (
-        ({**own, **rest, "timestamp": moment}, told_zone),
-        ({**own, **rest}, f"{why}; dated like its neighbour"),
-    ):
-        if dated.get("timestamp") is not None or "timestamp" not in dated:
-            with suppress(InvalidInputError):
-                if given is not None and incoming([dated]).messages:
-                    return dated, told
-    return None, why
-
-
-def _silence(message: Any) -> str:
-    """Why a message has no words: they may stand under a name that is not known."""
-    rest = renamed(message)[1] if isinstance(message, Mapping) else {}
-    held = [f"`{shown(key)}`" for key, value in rest.items() if isinstance(value, (dict, list))]
-    return f"no words under a known name, but {', '.join(held)}" if held else NO_WORDS
-
-
-def since(statement: Statement) -> str | None:
-    """From when on a stated fact held."""
-    given = statement.date
-    if given is None:
-        return None
-    moment = parse(given) if isinstance(given, str) else None
-    return rfc3339(given if moment is None else moment, "`created_at`")
-
-
 def _named(file: str | os.PathLike[str]) -> str:
     return "standard input" if os.fspath(file) == STDIN else f"`{file}`"
 
@@ -328,19 +235,20 @@ def import_file(
     format: str | None,
     progress: ProgressCallback | None,
     secrets: str | None = None,
+    adds_deleted: bool = False,
 ) -> ImportReport:
     """Adds what a file holds: the records of an export, or the messages of a chat history."""
-    source = Source(path)
+    source, choices = Source(path), Choices(secrets, adds_deleted)
     with source:
         if format is None and is_export(source):
             read = read_export(source)
             owner = checks.user(read.user_id if user is None else user)
             report = memory._engine.import_records(
-                owner, read.lines, read.unlearned, str(source.path)
+                owner, read.lines, read.unlearned, str(source.path), choices.adds_deleted
             )
             return replace(report, users=1)
         if format is None and is_nemori(source):
-            return _import_nemori(memory, source, user, _policy(memory, secrets))
+            return _import_nemori(memory, source, user, choices)
         total, users = ImportReport(), set()
         missing = InvalidInputError(
             f"the file names no user: {_named(path)}", hint="name one: `user_id`"
@@ -350,7 +258,7 @@ def import_file(
         for owner, conversation in owned(talks, user, missing):
             users.add(checks.user(owner))
             try:
-                report, _, found = add(memory, owner, conversation, progress, secrets)
+                report, _, found = add(memory, owner, conversation, progress, choices)
             except InvalidInputError as error:
                 raise in_file(error, source) from error.__cause__
             total += report
@@ -360,9 +268,10 @@ def import_file(
 
 
 def _import_nemori(
-    memory: OpenStore, source: Source, user: str | None, policy: str
+    memory: OpenStore, source: Source, user: str | None, choices: Choices
 ) -> ImportReport:
     """Adds the memories of a folder that Nemori wrote: of all its users, or of one."""
+    policy = choices.policy(memory)
     total, users = ImportReport(), 0
     fault: LeftOut | None = None
     for read in nemori(source):
@@ -373,8 +282,9 @@ def _import_nemori(
         messages, episodes, facts = ([(line, text) for line, text, _ in kind] for kind in hidden)
         masked = sum(number for kind in hidden for *_, number in kind)
         owner = checks.user(read.user_id)
+        lines = (messages, episodes, facts)
         total += memory._engine.import_records(
-            owner, (messages, episodes, facts), [], str(source.path)
+            owner, lines, [], str(source.path), choices.adds_deleted
         )
         left = tuple(map(str, read.left_out))
         total += ImportReport(skipped=len(left), left_out=left, secrets=masked)
@@ -390,7 +300,8 @@ def refuse_nothing(
     total: ImportReport, fault: LeftOut | None, file: str | os.PathLike[str]
 ) -> None:
     """Raises an error for a file of which nothing was taken and nothing was known."""
-    if total.messages + total.episodes + total.semantic_memories + total.known + total.edited:
+    taken = total.messages + total.episodes + total.semantic_memories
+    if taken + total.known + total.edited + total.deleted:
         return
     if fault is not None:
         raise InvalidInputError(
@@ -406,66 +317,3 @@ def refuse_nothing(
         hint=EXPECTED,
         path=str(file),
     )
-
-
-def _refuse_misread(
-    conversation: Conversation, read: list[dict[str, Any]], left: list[LeftOut]
-) -> None:
-    """Raises an error for a conversation most of whose records have another form."""
-    faults = [one for one in left if one.is_unknown]
-    taken = len(read) + len(conversation.statements)
-    if len(faults) > max(taken, 1) and not conversation.first:
-        raise InvalidInputError(
-            f"most of `{shown(conversation.name)}` is not understood, "
-            f"{len(faults):,} of {len(faults) + taken:,} records; "
-            f"{faults[0].place}: {faults[0].why}",
-            hint=EXPECTED,
-            line=faults[0].line,
-        )
-
-
-def _policy(memory: OpenStore, secrets: str | None) -> str:
-    """What becomes of secrets in a file of another program."""
-    return secrets or policy_of(memory._config.secrets, from_program=True)
-
-
-def add(
-    memory: OpenStore,
-    user: str,
-    conversation: Conversation,
-    progress: ProgressCallback | None = None,
-    secrets: str | None = None,
-) -> tuple[ImportReport, AddResult, LeftOut | None]:
-    """Adds the messages and the facts of a conversation; says what in it was not understood."""
-    messages, left, notes = checked(conversation)
-    _refuse_misread(conversation, messages, [*conversation.left_out, *left])
-    policy = _policy(memory, secrets)
-    added = memory._engine.add_messages(user, messages, None, policy, progress)
-    hidden = added.secrets
-    new = known = 0
-    for statement in conversation.statements:
-        began = datetime.now(UTC)
-        text, masked = hide(statement.text, policy)
-        try:
-            fact = forming.remember(
-                memory, user, text, valid_from=since(statement), metadata=statement.metadata
-            )
-        except InvalidInputError as error:
-            place = f"line {statement.line}" if statement.line else f"`{shown(statement.text)}`"
-            left.append(LeftOut(place, error.message, is_fault=True))
-            continue
-        hidden += masked
-        new, known = (new + 1, known) if fact.updated_at >= began else (new, known + 1)
-    left = [*conversation.left_out, *left]
-    report = ImportReport(
-        messages=added.messages_added,
-        episodes=len(added.episodes),
-        semantic_memories=new,
-        known=added.duplicates + known,
-        edited=added.edited,
-        skipped=len(left),
-        secrets=hidden,
-        left_out=tuple(map(str, left)),
-        notes=tuple(dict.fromkeys((*conversation.notes, *notes))),
-    )
-    return report, added, next((one for one in left if one.is_fault), None)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from episodica import MemorySystem
+from episodica.conversations import checked
 from episodica.readers import iter_conversations
-from episodica.transfer import checked
 
 ROLES = ("user", "assistant", "user", "assistant")
 BEGIN = 1_710_149_400.0

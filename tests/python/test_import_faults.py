@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from episodica import EpisodicaError, MemorySystem
+from episodica.conversations import checked
 from episodica.readers import read_conversations
-from episodica.transfer import checked
 
 IMPORTS = Path(__file__).parents[1] / "fixtures" / "imports"
 FILES = sorted(path.name for path in IMPORTS.glob("*.json*"))

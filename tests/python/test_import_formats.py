@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from episodica import InvalidInputError, MemorySystem
+from episodica.conversations import checked
 from episodica.readers import FORMATS, iter_conversations, read_conversations
 from episodica.readers.formats import format_of
-from episodica.transfer import checked
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EXPECTED: dict[str, Any] = json.loads(

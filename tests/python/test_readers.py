@@ -126,7 +126,7 @@ def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
         ("a.json", "{", "line 1: not valid JSON in `"),
         ("a.json", " \n", "the file is empty in `"),
         ("a.json", [], "the file holds no conversation in `"),
-        ("a.json", "[1]", "a list of `int` is not a conversation in `"),
+        ("a.json", "[1]", "a list that begins with `1` is not a conversation in `"),
         ("a.json", {"a": 1, "b": 2}, "an object with the keys `a`, `b` is not a conversation in `"),
         (
             "a.json",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from .. import _native
 from ..inputs.facts import ABOUT, FACT_KINDS, IMPORTANCES
-from ..inputs.options import FORMATS, KINDS, METHODS
+from ..inputs.options import DELETED, FORMATS, KINDS, METHODS
 from ..inputs.secrets import POLICIES
 from ..readers import FORMATS as FILE_FORMATS
 from . import (
@@ -38,6 +38,7 @@ _FILE = (
 )
 _FORMAT = "the format of the file (default: its content tells)"
 _SECRETS = "keys, passwords and card numbers (default mask)"
+_AGAIN = "what was deleted since: leave it out (default) or add it again"
 _EPILOG = """\
 data goes to stdout (one JSON document with --json), everything else to stderr.
 examples:
@@ -148,6 +149,7 @@ class CommandLine:
         option(ingest, "-u --user U", "the user, unless the file names its own")
         option(ingest, "--format", _FORMAT, choices=FILE_FORMATS)
         option(ingest, "--secrets", _SECRETS, choices=POLICIES)
+        option(ingest, "--deleted", _AGAIN, choices=DELETED, default="skip")
         option(ingest, "--no-flush", "keep the last messages in the buffer")
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
         stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
@@ -203,6 +205,7 @@ class CommandLine:
         option(imported, "-u --user U", "the user, unless the file names it")
         option(imported, "--format", _FORMAT, choices=FILE_FORMATS)
         option(imported, "--secrets", _SECRETS, choices=POLICIES)
+        option(imported, "--deleted", _AGAIN, choices=DELETED, default="skip")
         backup = self._add("backup", transfers.backup, "copy the store, while others write")
         self.folders.append(
             backup.add_argument("path", metavar="PATH", help="a directory that does not exist yet")

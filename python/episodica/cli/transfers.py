@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..conversations import Choices, add
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
@@ -22,7 +23,7 @@ from ..readers import Conversation, LeftOut, Source, in_file, iter_conversations
 from ..readers.source import STDIN
 from ..reports import ImportReport
 from ..system import AnyMemory, MemorySystem
-from ..transfer import add, is_export, owned, refuse_nothing
+from ..transfer import is_export, owned, refuse_nothing
 from .output import Output, cell, counted, counted_records, printable
 from .stores import known, only_user, opened, text_of, writing
 
@@ -30,6 +31,7 @@ _COUNTS = (
     "messages_added",
     "duplicates",
     "edited",
+    "deleted",
     "episodes",
     "facts",
     "skipped",
@@ -50,6 +52,7 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
         f"the file names no user: `{source.name}`", hint="name the user with `--user`"
     )
     rows: dict[str, dict[str, Any]] = {}
+    choices = Choices(args.secrets, args.deleted == "add")
     with source:
         if is_export(source):
             raise InvalidInputError(
@@ -63,7 +66,7 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
             total, fault = ImportReport(), None
             for user, talk in chain([first] if first else [], talks):
                 try:
-                    counts, report, found = _added(memory, user, talk, args.secrets)
+                    counts, report, found = _added(memory, user, talk, choices)
                 except InvalidInputError as error:
                     raise in_file(error, source) from error.__cause__
                 _sum(rows, counts)
@@ -97,6 +100,8 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
         told += f", {row['duplicates']:,} known already"
     if row["edited"]:
         told += f", {row['edited']:,} edited"
+    if row["deleted"]:
+        told += f", {row['deleted']:,} deleted before"
     if row["skipped"]:
         told += f", {row['skipped']:,} left out"
     if row["secrets"]:
@@ -122,7 +127,7 @@ def _tell(report: ImportReport, out: Output) -> None:
 
 def remember(memory: MemorySystem, user: str, conversation: Conversation) -> dict[str, Any]:
     """Adds a conversation, waits for its facts, and counts the results."""
-    counts, _, _ = _added(memory, user, conversation, memory.config.secrets)
+    counts, _, _ = _added(memory, user, conversation, Choices(memory.config.secrets))
     more = finish(memory, user)
     for name in ("episodes", "facts", "seconds"):
         counts[name] += more[name]
@@ -132,12 +137,12 @@ def remember(memory: MemorySystem, user: str, conversation: Conversation) -> dic
 
 
 def _added(
-    memory: MemorySystem, user: str, conversation: Conversation, secrets: str | None
+    memory: MemorySystem, user: str, conversation: Conversation, choices: Choices
 ) -> tuple[dict[str, Any], ImportReport, LeftOut | None]:
     started = time.perf_counter()
     before = _facts(memory, user)
     with Reporter(True) as bar:
-        report, added, fault = add(memory, user, conversation, bar, secrets)
+        report, added, fault = add(memory, user, conversation, bar, choices)
     counts = {
         "user": user,
         "messages_added": added.messages_added,
@@ -147,6 +152,7 @@ def _added(
         "episodes": len(added.episodes),
         "facts": _facts(memory, user) - before,
         "skipped": report.skipped,
+        "deleted": report.deleted,
         "secrets": report.secrets,
         "left_out": report.left_out,
         "notes": report.notes,
@@ -252,7 +258,12 @@ def import_(args: argparse.Namespace, out: Output) -> None:
     """Adds what a file holds: an export, or a chat history."""
     with writing(args, create=True) as memory:
         report = memory.import_(
-            args.file, args.user, format=args.format, secrets=args.secrets, progress=True
+            args.file,
+            args.user,
+            format=args.format,
+            secrets=args.secrets,
+            deleted=args.deleted,
+            progress=True,
         )
     out.tree(report.to_dict())
 

@@ -29,6 +29,8 @@ _MOMENTS: tuple[Kind, ...] = ("message", "semantic")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
 FORMATS: tuple[Format, ...] = ("text", "json", "xml")
 DUPLICATES: tuple[Duplicates, ...] = ("version", "error")
+# What becomes of records in a file that the user has deleted.
+DELETED: tuple[str, ...] = ("skip", "add")
 
 # What other libraries call an option.
 _MANY = ("k", "n", "n_results", "num_results", "size", "topk")

@@ -346,7 +346,7 @@ def _recognised(value: object) -> str | None:
 
 def _unknown(first: object) -> UnknownFormatError:
     if not isinstance(first, Mapping):
-        text = f"a list of `{type(first).__name__}` is not a conversation"
+        text = f"a list that begins with `{shown(first)}` is not a conversation"
     else:
         keys = ", ".join(f"`{shown(key)}`" for key in list(first)[:6])
         text = f"an object with the keys {keys or '(none)'} is not a conversation"

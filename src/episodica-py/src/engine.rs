@@ -150,7 +150,9 @@ impl PyEngine {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the keywords of a Python call")]
-    #[pyo3(signature = (user_id, messages, session_id, secrets, progress, refuses_edits=false))]
+    #[pyo3(signature = (
+        user_id, messages, session_id, secrets, progress, refuses_edits=false, skips_deleted=false
+    ))]
     fn add_messages<'py>(
         &self,
         py: Python<'py>,
@@ -160,13 +162,14 @@ impl PyEngine {
         secrets: Option<&str>,
         progress: Option<Py<PyAny>>,
         refuses_edits: bool,
+        skips_deleted: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let secrets = secrets.map(|word| options::secret_policy(py, word)).transpose()?;
         let messages = messages
             .iter()
             .map(|message| {
                 let message = options::new_message(message)?;
-                Ok(NewMessage { secrets, refuses_edit: refuses_edits, ..message })
+                Ok(NewMessage { secrets, refuses_edit: refuses_edits, skips_deleted, ..message })
             })
             .collect::<PyResult<Vec<_>>>()?;
         let report = self.run(py, progress, |core, control| {
@@ -402,6 +405,11 @@ impl PyEngine {
         Ok((records::fact(py, &self.shown(user_id), &fact)?, outcome.name()))
     }
 
+    /// Whether the user has deleted the fact that a file states under this name.
+    fn is_statement_deleted(&self, py: Python<'_>, user_id: &str, source: &str) -> PyResult<bool> {
+        self.run(py, None, |core, control| core.is_statement_deleted(user_id, source, control))
+    }
+
     fn close_fact<'py>(
         &self,
         py: Python<'py>,
@@ -451,9 +459,10 @@ impl PyEngine {
         records: [Vec<(u64, String)>; 3],
         unlearned: Vec<String>,
         path: PathBuf,
+        adds_deleted: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let [messages, episodes, facts] = records;
-        let imported = ImportedRecords { messages, episodes, facts, unlearned };
+        let imported = ImportedRecords { messages, episodes, facts, unlearned, adds_deleted };
         let report = self.run(py, None, |core, control| {
             core.import_records(user_id, &imported, &path, control)
         })?;

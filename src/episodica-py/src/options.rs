@@ -203,6 +203,7 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<StatedFact> {
         metadata: metadata.unwrap_or_default(),
         procedure,
         source_messages: optional(fact, "source_messages")?.unwrap_or_default(),
+        source: optional(fact, "source")?,
     })
 }
 
@@ -229,6 +230,7 @@ pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
         message_id: optional(message, intern!(py, "message_id"))?,
         secrets: None,
         refuses_edit: false,
+        skips_deleted: false,
         edited_at: moment(message, intern!(py, "edited_at"))?,
     })
 }

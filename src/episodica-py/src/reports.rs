@@ -33,6 +33,7 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
         pending_semantic,
         message_ids: PyTuple::new(py, &message_ids)?,
         secrets,
+        deleted,
     })
 }
 
@@ -109,7 +110,7 @@ fn candidate<'py>(py: Python<'py>, shown: &RecordFrame, found: ForgottenRecord) 
 
 pub(crate) fn import_report(py: Python<'_>, report: ImportReport) -> Made<'_> {
     build!(py, IMPORT_REPORT, report => ImportReport {
-        messages, episodes, semantic_memories, known, edited,
+        messages, episodes, semantic_memories, known, edited, deleted,
     })
 }
 

@@ -188,6 +188,20 @@ async def test_a_user_is_exported_deleted_and_imported(client: Client, store: Pa
     assert "/tmp" not in bad["detail"]
 
 
+async def test_an_import_leaves_out_what_was_deleted(client: Client) -> None:
+    lines = {"content-type": "application/x-ndjson"}
+    chat = [{**said, "id": f"0123456789abcdef{at}"} for at, said in enumerate(SAID)]
+    content = "\n".join(map(json.dumps, chat))
+    path = f"{ALICE}/import"
+    assert (await client.json("POST", path, content=content, headers=lines))["messages"] == 2
+    await client.json("DELETE", f"{ALICE}/messages/0123456789abcdef0")
+    again = await client.json("POST", path, content=content, headers=lines)
+    assert (again["messages"], again["known"], again["deleted"]) == (0, 1, 1)
+    await client.json("POST", f"{path}?deleted=no", 400, content=content, headers=lines)
+    back = await client.json("POST", f"{path}?deleted=add", content=content, headers=lines)
+    assert (back["messages"], back["deleted"]) == (1, 0)
+
+
 def holding(folder: Path, text: bytes) -> list[Path]:
     return [one for one in folder.rglob("*") if one.is_file() and text in one.read_bytes()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -72,6 +72,10 @@ async def import_(
     file_format: Annotated[
         str | None, Query(alias="format", description="Its format; by default its content tells.")
     ] = None,
+    deleted: Annotated[
+        Literal["skip", "add"],
+        Query(description="Whether what was deleted since is left out or added again."),
+    ] = "skip",
 ) -> Response:
     """Adds an export, or a chat history of another program; known records are left out."""
     caller.needs("write")
@@ -80,7 +84,7 @@ async def import_(
     def add() -> ImportReport:
         with uploaded(body, service.settings, file_format) as path:
             try:
-                return memory._memory.import_(path, user, format=file_format)
+                return memory._memory.import_(path, user, format=file_format, deleted=deleted)
             except InvalidInputError as error:
                 message = error.message.replace(str(path), "the body")
                 raise InvalidInputError(message, hint=error.hint) from None

@@ -73,6 +73,7 @@ impl Engine {
             };
             report.messages_added += added.added;
             report.edited += added.edited;
+            report.deleted += added.deleted;
             report.message_ids.extend(added.ids);
             if added.edited == 0 && self.leaves_rest(&user, total, bytes) {
                 self.enqueue(&user);
@@ -81,7 +82,7 @@ impl Engine {
             }
             self.services.callouts.progress(control, "messages", done, total);
         }
-        report.duplicates = total - report.messages_added - report.edited;
+        report.duplicates = total - report.messages_added - report.edited - report.deleted;
         {
             let view = user.view.read();
             report.buffered = view.backlog.buffer().len();

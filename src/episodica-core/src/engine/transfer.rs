@@ -9,10 +9,11 @@ use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::engine::user::UserGuard;
 use crate::engine::writing::close::close_fact;
+use crate::engine::writing::deleted::{DeletedMarks, is_deleted};
 use crate::engine::writing::erase::unknown;
 use crate::engine::writing::import::{ImportedRecords, ParsedImport, import_all};
 use crate::engine::writing::keep::keep_side;
-use crate::engine::writing::remember::{RememberedFact, StatedFact, remember_fact};
+use crate::engine::writing::remember::{RememberedFact, StatedFact, remember_fact, told_id};
 use crate::error::{Error, Result};
 use crate::model::{BackupReport, ImportReport, KeptSide, SemanticMemory};
 use crate::store::{BackupRun, LogKind, copy_user};
@@ -52,6 +53,25 @@ impl Engine {
         })
     }
 
+    /// True if the user has deleted what a file states under this name; see
+    /// [`StatedFact::source`].
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub fn is_statement_deleted(
+        &self,
+        user_id: &str,
+        source: &str,
+        control: &dyn CallControl,
+    ) -> Result<bool> {
+        let asked = self.with_user(user_id, control, |user| {
+            let _writer = user.lock_writer(&self.services.indexing())?;
+            let marks = DeletedMarks::read(&self.services, user)?;
+            Ok(is_deleted(&marks, user, &told_id(&user.owner, source)))
+        });
+        asked.map(Option::unwrap_or_default)
+    }
+
     /// Ends a fact at `at` (`None` = now), because the user or the application says so. It then has
     /// an end, and stays in its history.
     ///
@@ -89,8 +109,8 @@ impl Engine {
         .ok_or_else(|| unknown(new))
     }
 
-    /// Adds the records of an export that the user lacks, with their ids and versions. Errors name
-    /// `path` as the file.
+    /// Adds the records of an export that the user lacks, with their ids and versions. What the
+    /// user has deleted is left out and counted. Errors name `path` as the file.
     ///
     /// # Errors
     /// `InvalidInput` with file and line (nothing was added); `Io`; `ReadOnly`; `Interrupted`.
@@ -107,8 +127,7 @@ impl Engine {
             return Ok(ImportReport::default());
         }
         self.with_user_or_new(user_id, control, |user| {
-            let unlearned = &imported.unlearned;
-            let report = import_all(&self.services, user, &mut parsed, unlearned, path, control)?;
+            let report = import_all(&self.services, user, &mut parsed, imported, path, control)?;
             if self.services.has_background_work() {
                 self.enqueue(user);
             }

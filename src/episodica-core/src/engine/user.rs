@@ -12,6 +12,7 @@ use crate::engine::asking::note_files::NoteFiles;
 use crate::engine::background::work_status::QueueSlot;
 use crate::engine::memory::recalled::RecalledLines;
 use crate::engine::memory::user::UserMemory;
+use crate::engine::writing::deleted::DeletedMarks;
 use crate::engine::writing::group_commit::ArrivalQueue;
 use crate::engine::writing::write_progress::WriteProgress;
 use crate::error::Result;
@@ -32,6 +33,8 @@ pub(crate) struct OpenUser {
     pub notes: Mutex<NoteFiles>,
     /// Lines of contexts that were packed for this user.
     pub recalled: Mutex<RecalledLines>,
+    /// Marks of the user's deleted records, for imports.
+    pub deleted: DeletedMarks,
     /// The user's place in the queue of background work.
     pub place: QueueSlot,
     /// The last snapshot since the user was opened.
@@ -51,6 +54,7 @@ impl OpenUser {
             progress: WriteProgress::default(),
             notes: Mutex::default(),
             recalled: Mutex::default(),
+            deleted: DeletedMarks::default(),
             place: QueueSlot::default(),
             last_snapshot: Mutex::default(),
             last_used: AtomicU64::new(0),

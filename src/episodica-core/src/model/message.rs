@@ -40,6 +40,8 @@ pub struct NewMessage {
     pub edited_at: Option<Moment>,
     /// True if other words under a known id are an error.
     pub refuses_edit: bool,
+    /// True if the message is left out when the user has deleted it.
+    pub skips_deleted: bool,
 }
 
 /// A message in the log, in one of its versions.

@@ -13,6 +13,8 @@ pub struct AddReport {
     pub duplicates: usize,
     /// Messages whose ids were known with other words: newer versions of known messages.
     pub edited: usize,
+    /// Messages left out because the user has deleted them.
+    pub deleted: usize,
     /// Messages in the buffer, before the next boundary.
     pub buffered: usize,
     /// Ids of the episodes that this call completed.
@@ -63,6 +65,8 @@ pub struct ImportReport {
     pub known: usize,
     /// Newer versions of known messages.
     pub edited: usize,
+    /// Records left out because the user has deleted them, or messages that they come from.
+    pub deleted: usize,
 }
 
 /// The result of `backup`.

@@ -23,6 +23,8 @@ pub(crate) struct StoredBatch {
     pub added: usize,
     /// Number of newer versions of known messages.
     pub edited: usize,
+    /// Number of messages left out because the user has deleted them.
+    pub deleted: usize,
 }
 
 /// One caller's messages for the log.

@@ -9,6 +9,7 @@ use crate::control::{CallControl, Uninterrupted};
 use crate::engine::memory::view::{UserView, episode_terms};
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::deleted::{DeletedMarks, is_deleted};
 use crate::engine::writing::edit::{follow_edits, latest_version, version_of};
 use crate::error::{Error, Result};
 use crate::ids::Owner;
@@ -29,6 +30,8 @@ pub struct ImportedRecords {
     pub facts: Vec<(u64, String)>,
     /// Ids of episodes whose facts are still to be learned.
     pub unlearned: Vec<String>,
+    /// True if what the user has deleted is added, too.
+    pub adds_deleted: bool,
 }
 
 impl ImportedRecords {
@@ -100,10 +103,11 @@ pub(crate) fn import_all(
     services: &EngineServices,
     user: &OpenUser,
     parsed: &mut ParsedImport,
-    unlearned: &[String],
+    imported: &ImportedRecords,
     path: &Path,
     control: &dyn CallControl,
 ) -> Result<ImportReport> {
+    let unlearned = &imported.unlearned;
     let _turn = user.turns.take(control)?;
     let to = services.indexing();
     let mut report = ImportReport::default();
@@ -111,7 +115,9 @@ pub(crate) fn import_all(
     // If another machine may write first, the import may be repeated: `parsed` stays.
     let is_shared = user.store.is_shared();
     let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
-    let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
+    let deleted =
+        if imported.adds_deleted { Arc::default() } else { DeletedMarks::read(services, user)? };
+    let new = NewRecords::of(user, parsed, (writer.next_seq, &deleted), path, &mut report)?;
     let learned = new.learned(unlearned, services.clock.now());
     let lines: Vec<Arc<Message>> =
         new.messages.iter().chain(&new.versions).chain(&new.edits).cloned().collect();
@@ -178,15 +184,45 @@ struct FileIds {
     added: HashMap<String, Arc<Message>>,
     /// Messages whose words in the file are older than the known ones.
     outdated: HashSet<String>,
+    /// Messages, episodes and facts that the user has deleted, and what comes from them.
+    withheld: HashSet<String>,
     /// Records that the report counts.
     counted: HashSet<String>,
+}
+
+impl FileIds {
+    fn withhold(&mut self, id: &str, report: &mut ImportReport) {
+        report.deleted += usize::from(self.withheld.insert(id.to_owned()));
+    }
+
+    fn withholds<'a>(&self, mut ids: impl Iterator<Item = &'a String>) -> bool {
+        !self.withheld.is_empty() && ids.any(|id| self.withheld.contains(id))
+    }
+
+    /// The revision without what it says of facts that are left out; `None` if it is left out, or
+    /// was written because one of these ended the fact: then its earlier revision holds.
+    fn without_withheld(&self, mut fact: SemanticMemory) -> Option<SemanticMemory> {
+        if self.withheld.is_empty() {
+            return Some(fact);
+        }
+        let ended_by = fact.ended_by.iter().chain(&fact.superseded_by);
+        if self.withholds(ended_by.chain([&fact.memory_id])) {
+            return None;
+        }
+        fact.ends.retain(|ending| !self.withheld.contains(&ending.memory_id));
+        fact.links.retain(|link| !self.withheld.contains(&link.old));
+        if let Some(quote) = &mut fact.quote {
+            quote.asked = quote.asked.take().filter(|id| !self.withheld.contains(id));
+        }
+        Some(fact)
+    }
 }
 
 impl NewRecords {
     fn of(
         user: &OpenUser,
         mut parsed: ParsedImport,
-        next_seq: u64,
+        (next_seq, deleted): (u64, &HashSet<String>),
         path: &Path,
         report: &mut ImportReport,
     ) -> Result<Self> {
@@ -198,6 +234,11 @@ impl NewRecords {
             // An empty user takes over the numbers; otherwise messages get the next free ones.
             message.seq = if next_seq == 0 { message.seq.max(free) } else { free };
             let at = message.seq;
+            let id = &message.message_id;
+            if view.messages.slot(id).is_none() && is_deleted(deleted, user, id) {
+                ids.withhold(id, report);
+                continue;
+            }
             if new.take_message(&view, message, &mut ids, report) {
                 free = at + 1;
             }
@@ -207,6 +248,14 @@ impl NewRecords {
                 episode.original_messages.iter().any(|one| ids.outdated.contains(&one.message_id));
             if is_outdated || view.episodes.by_id(&episode.episode_id).is_some() {
                 report.known += usize::from(ids.counted.insert(episode.episode_id));
+                continue;
+            }
+            let said = episode.original_messages.iter();
+            if ids.withholds(said.map(|one| &one.message_id))
+                || is_deleted(deleted, user, &episode.episode_id)
+            {
+                // Its narrative may tell what was deleted. A new one is formed from what is left.
+                ids.withhold(&episode.episode_id, report);
                 continue;
             }
             for message in &mut episode.original_messages {
@@ -222,14 +271,25 @@ impl NewRecords {
             report.episodes += usize::from(ids.counted.insert(episode.episode_id.clone()));
             new.episodes.push(Arc::new(episode));
         }
-        for fact in parsed.facts {
-            let is_outdated = fact.source_messages.iter().any(|id| ids.outdated.contains(id));
-            if is_outdated || view.facts.by_id(&fact.memory_id).is_some() {
-                report.known += usize::from(ids.counted.insert(fact.memory_id));
-                continue;
+        let is_known = |fact: &SemanticMemory, ids: &FileIds| {
+            fact.source_messages.iter().any(|id| ids.outdated.contains(id))
+                || view.facts.by_id(&fact.memory_id).is_some()
+        };
+        for fact in parsed.facts.iter().filter(|fact| !is_known(fact, &ids)).collect::<Vec<_>>() {
+            let id = &fact.memory_id;
+            let from = fact.source_messages.iter().chain(&fact.source_episodes).chain(&fact.shown);
+            if is_deleted(deleted, user, id) || ids.withholds(from) {
+                ids.withhold(id, report);
             }
-            report.semantic_memories += usize::from(ids.counted.insert(fact.memory_id.clone()));
-            new.facts.push(Arc::new(fact));
+        }
+        for fact in parsed.facts {
+            if is_known(&fact, &ids) {
+                report.known += usize::from(ids.counted.insert(fact.memory_id));
+            } else if let Some(fact) = ids.without_withheld(fact) {
+                let is_new = ids.counted.insert(fact.memory_id.clone());
+                report.semantic_memories += usize::from(is_new);
+                new.facts.push(Arc::new(fact));
+            }
         }
         report.messages = new.messages.len();
         Ok(new)

@@ -1,6 +1,6 @@
 //! Appends a caller's messages to the log and the view.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +12,7 @@ use crate::control::CallControl;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::deleted::{DeletedMarks, is_deleted};
 use crate::engine::writing::edit::{Arrival, arrival_of, check_known, latest_version, version_of};
 use crate::engine::writing::group_commit::{CallerBatch, SharedBatch, StoredBatch};
 use crate::error::{Error, ErrorKind, Result};
@@ -121,7 +122,11 @@ fn try_batches(services: &EngineServices, user: &OpenUser, due: &[SharedBatch]) 
         Err(error) => return settle(&error),
     };
     let is_shared = user.store.is_shared();
-    let mut arrivals = Arrivals::new(services, user, writer.next_seq);
+    let deleted = match marks_for(services, user, due) {
+        Ok(marks) => marks,
+        Err(error) => return settle(&error),
+    };
+    let mut arrivals = Arrivals::new(services, user, writer.next_seq, &deleted);
     let outcomes: Vec<Result<StoredBatch>> = {
         let view = user.view.read();
         due.iter().map(|batch| arrivals.take_batch(&view, &mut batch.lock(), is_shared)).collect()
@@ -150,11 +155,23 @@ fn try_batches(services: &EngineServices, user: &OpenUser, due: &[SharedBatch]) 
     true
 }
 
+/// The marks of deleted messages, if one of the batches leaves these out.
+fn marks_for(
+    services: &EngineServices,
+    user: &OpenUser,
+    due: &[SharedBatch],
+) -> Result<Arc<HashSet<String>>> {
+    let skips = |batch: &SharedBatch| batch.lock().messages.iter().any(|one| one.skips_deleted);
+    if due.iter().any(skips) { DeletedMarks::read(services, user) } else { Ok(Arc::default()) }
+}
+
 /// The messages of some batches on their way to the log.
 struct Arrivals<'a> {
     services: &'a EngineServices,
     user: &'a OpenUser,
     next_seq: u64,
+    /// Marks of deleted messages.
+    deleted: &'a HashSet<String>,
     messages: Vec<Arc<Message>>,
     /// One per message.
     readings: Vec<MessageReading>,
@@ -165,9 +182,14 @@ struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
-    fn new(services: &'a EngineServices, user: &'a OpenUser, next_seq: u64) -> Self {
-        let (messages, readings, versions) = Default::default();
-        Self { services, user, next_seq, messages, readings, versions, latest: HashMap::new() }
+    fn new(
+        services: &'a EngineServices,
+        user: &'a OpenUser,
+        next_seq: u64,
+        deleted: &'a HashSet<String>,
+    ) -> Self {
+        let (messages, readings, versions, latest) = Default::default();
+        Self { services, user, next_seq, deleted, messages, readings, versions, latest }
     }
 
     /// Takes the new messages of a batch, or none of them if one can't be taken; `keeps` if the
@@ -188,11 +210,15 @@ impl<'a> Arrivals<'a> {
         for (new, reading) in new.into_iter().zip(readings) {
             let seq = self.next_seq + self.messages.len() as u64;
             let session_id = session_id.as_deref();
-            let told_at = new.edited_at;
+            let (told_at, skips_deleted) = (new.edited_at, new.skips_deleted);
             let message = placed_message(self.services, self.user, new, seq, session_id);
-            stored.ids.push(message.message_id.clone());
-            let known = latest_version(view, &self.latest, &message.message_id);
-            let known = known.map(|known| &**known);
+            let id = message.message_id.clone();
+            let known = latest_version(view, &self.latest, &id).map(|known| &**known);
+            if known.is_none() && skips_deleted && is_deleted(self.deleted, self.user, &id) {
+                stored.deleted += 1;
+                continue;
+            }
+            stored.ids.push(id);
             match (arrival_of(view, known, &message.content, told_at), known) {
                 (Arrival::Known, _) => {}
                 (Arrival::Edit, Some(known)) => {

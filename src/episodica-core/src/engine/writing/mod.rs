@@ -7,6 +7,7 @@ pub(crate) mod commit_episodes;
 pub(crate) mod compact;
 pub(crate) mod compose;
 pub(crate) mod cut;
+pub(crate) mod deleted;
 pub(crate) mod draft;
 pub(crate) mod edit;
 pub(crate) mod erase;

@@ -20,7 +20,7 @@ use crate::engine::writing::refold::refolded;
 use crate::error::{Error, Result};
 use crate::generate::facts::model::UNNAMED_USER;
 use crate::generate::facts::{fact_from, next_revision, stated_candidate};
-use crate::ids::record_id;
+use crate::ids::{Owner, record_id};
 use crate::model::{
     BY_USER, FactEnding, MemoryKind, PROCEDURE, Procedure, SemanticMemory, TextProvenance,
 };
@@ -49,6 +49,9 @@ pub struct StatedFact {
     pub procedure: Option<Procedure>,
     /// Ids of the source messages of a procedure; unknown ids are ignored.
     pub source_messages: Vec<String>,
+    /// What identifies the statement in the file that it comes from: stated again from there, it is
+    /// a repeat, also after it was corrected or has ended.
+    pub source: Option<String>,
 }
 
 impl StatedFact {
@@ -101,6 +104,10 @@ pub(crate) fn remember_fact(
     let now = services.clock.now();
     let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
     let view = user.view.read();
+    let told_id = statement.source.as_deref().map(|source| told_id(&user.owner, source));
+    if let Some(known) = told_id.as_deref().and_then(|id| view.facts.by_id(id)) {
+        return Ok((Arc::clone(known), StatementOutcome::Repeats));
+    }
     let subject = statement.subject.clone().unwrap_or_else(|| user.owner.user.clone());
     let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
     let is_same = |known: &&Arc<SemanticMemory>| {
@@ -154,7 +161,8 @@ pub(crate) fn remember_fact(
         provenance: by_user(),
         ..fact_from(&user.owner, &candidate, None, now)
     };
-    fact.memory_id = stated_id(user, view.facts.len(), &fact.content, now);
+    let new_id = || stated_id(user, view.facts.len(), &fact.content, now);
+    fact.memory_id = told_id.unwrap_or_else(new_id);
     let outcome = match fact.ends.len() {
         0 => StatementOutcome::Added,
         _ => StatementOutcome::Ends,
@@ -209,6 +217,11 @@ fn restate(
 /// The name of an attribute as it is stored: lower case, with underscores.
 fn attribute_key(attribute: &str) -> String {
     attribute.trim().to_lowercase().replace([' ', '-'], "_")
+}
+
+/// The id of a fact that a file states.
+pub(crate) fn told_id(owner: &Owner, source: &str) -> String {
+    record_id(owner, "semantic", &[b"told", source.as_bytes()])
 }
 
 /// A unique id: a fact may be stated again after it was ended.

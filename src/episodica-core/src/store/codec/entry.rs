@@ -42,7 +42,7 @@ impl LogEntry {
     /// Reads a line.
     pub fn read(owner: &Owner, kind: LogKind, line: &[u8]) -> Self {
         if line.starts_with(ERASED_PREFIX) {
-            return serde_json::from_slice(line).map_or(Self::Other, Self::Erased);
+            return Self::read_note(line);
         }
         if is_state(line) {
             return serde_json::from_slice(line).map_or(Self::Other, Self::State);
@@ -59,6 +59,14 @@ impl LogEntry {
                 fact_of_line(owner, line).map_or(Self::Other, |fact| Self::Fact(Box::new(fact)))
             }
         }
+    }
+
+    /// Reads only the note of an erasure; any other line is [`LogEntry::Other`].
+    pub fn read_note(line: &[u8]) -> Self {
+        if !line.starts_with(ERASED_PREFIX) {
+            return Self::Other;
+        }
+        serde_json::from_slice(line).map_or(Self::Other, Self::Erased)
     }
 
     /// False if the beginning of a line rules out that it is a revision of one of these records.

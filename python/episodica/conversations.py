@@ -1,0 +1,193 @@
+"""Adds a conversation that a reader made of a file: its messages, and the facts that it states."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from .dates import rfc3339
+from .errors import InvalidInputError
+from .hints import shown
+from .inputs.facts import stated_fact
+from .inputs.messages import incoming
+from .inputs.names import renamed
+from .inputs.secrets import hide, hide_in_fact, policy_of
+from .progress import ProgressCallback
+from .readers import EXPECTED, Conversation, LeftOut, Statement, with_ids
+from .readers.conversation import NO_WORDS
+from .readers.dates import in_unknown_zone, parse
+from .reports import AddResult, ImportReport
+from .store import OpenStore
+
+_THOUGHT = "nothing but thinking"
+_FINE = (NO_WORDS, _THOUGHT)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the caller of an import decides."""
+
+    secrets: str | None = None
+    adds_deleted: bool = False
+
+    def policy(self, memory: OpenStore) -> str:
+        """What becomes of secrets in a file of another program."""
+        return self.secrets or policy_of(memory._config.secrets, from_program=True)
+
+
+_DEFAULTS = Choices()
+
+
+def checked(conversation: Conversation) -> tuple[list[dict[str, Any]], list[LeftOut], list[str]]:
+    """The messages as the engine takes them, the parts left out, and the changes."""
+    messages = with_ids(conversation)
+    left: list[LeftOut] = []
+    notes: list[str] = []
+    try:
+        done = incoming(messages)
+    except InvalidInputError:
+        done = None
+    if done is None or done.skipped:
+        good = []
+        for position, message in enumerate(messages):
+            kept, why = _one(message)
+            place = conversation.place(position)
+            if kept is None:
+                is_fault = why not in _FINE
+                left.append(LeftOut(place, why, is_fault, is_fault))
+            else:
+                good.append(kept)
+                if why:
+                    notes.append(f"{place}: {why}")
+        done = incoming(good)
+    read = done.messages
+    if conversation.date is not None and not any(one["timestamp"] for one in read):
+        with suppress(InvalidInputError, OverflowError):
+            start = datetime.fromisoformat(rfc3339(conversation.date, "`date`"))
+            for position, one in enumerate(read):
+                # Steps keep the messages apart and in order.
+                one["timestamp"] = (start + position * timedelta(microseconds=1)).isoformat()
+        if read and conversation.is_file_date:
+            day = str(conversation.date)[:10]
+            notes.append(f"no message has a date; the date of the file is taken: {day}")
+    return read, left, [*notes, *done.notes()]
+
+
+def _one(message: Any) -> tuple[Any, str]:
+    """The message if it can be added, perhaps without its date, and the error."""
+    try:
+        done = incoming([message])
+    except InvalidInputError as error:
+        why = error.message.removeprefix("message 0: ")
+    else:
+        if done.messages:
+            return message, ""
+        return None, _THOUGHT if done.thoughts else _silence(message)
+    if why in ("`content` is empty", "`content` must be a str, not `None`"):
+        return None, NO_WORDS
+    if not isinstance(message, Mapping):
+        return None, why
+    own, rest = renamed(message)
+    given = own.pop("timestamp", None)
+    moment = parse(given) if isinstance(given, str) else None
+    told_zone = ""
+    if moment is None and isinstance(given, str) and (zoned := in_unknown_zone(given)):
+        moment, told_zone = zoned[0], f"the zone `{zoned[1]}` is not known; read as UTC"
+    for dated, told in (
+        ({**own, **rest, "timestamp": moment}, told_zone),
+        ({**own, **rest}, f"{why}; dated like its neighbour"),
+    ):
+        if dated.get("timestamp") is not None or "timestamp" not in dated:
+            with suppress(InvalidInputError):
+                if given is not None and incoming([dated]).messages:
+                    return dated, told
+    return None, why
+
+
+def _silence(message: Any) -> str:
+    """Why a message has no words: they may stand under a name that is not known."""
+    rest = renamed(message)[1] if isinstance(message, Mapping) else {}
+    held = [f"`{shown(key)}`" for key, value in rest.items() if isinstance(value, (dict, list))]
+    return f"no words under a known name, but {', '.join(held)}" if held else NO_WORDS
+
+
+def since(statement: Statement) -> str | None:
+    """From when on a stated fact held."""
+    given = statement.date
+    if given is None:
+        return None
+    moment = parse(given) if isinstance(given, str) else None
+    return rfc3339(given if moment is None else moment, "`created_at`")
+
+
+def _refuse_misread(
+    conversation: Conversation, read: list[dict[str, Any]], left: list[LeftOut]
+) -> None:
+    """Raises an error for a conversation most of whose records have another form."""
+    faults = [one for one in left if one.is_unknown]
+    taken = len(read) + len(conversation.statements)
+    if len(faults) > max(taken, 1) and not conversation.first:
+        raise InvalidInputError(
+            f"most of `{shown(conversation.name)}` is not understood, "
+            f"{len(faults):,} of {len(faults) + taken:,} records; "
+            f"{faults[0].place}: {faults[0].why}",
+            hint=EXPECTED,
+            line=faults[0].line,
+        )
+
+
+def add(
+    memory: OpenStore,
+    user: str,
+    conversation: Conversation,
+    progress: ProgressCallback | None = None,
+    choices: Choices = _DEFAULTS,
+) -> tuple[ImportReport, AddResult, LeftOut | None]:
+    """Adds the messages and the facts of a conversation; says what in it was not understood."""
+    messages, left, notes = checked(conversation)
+    _refuse_misread(conversation, messages, [*conversation.left_out, *left])
+    policy = choices.policy(memory)
+    added = memory._engine.add_messages(
+        user, messages, None, policy, progress, skips_deleted=not choices.adds_deleted
+    )
+    stated: Counter[str] = Counter()
+    for statement in conversation.statements:
+        text, masked = hide(statement.text, policy)
+        try:
+            stated[_state(memory, user, replace(statement, text=text), choices)] += 1
+        except InvalidInputError as error:
+            place = f"line {statement.line}" if statement.line else f"`{shown(statement.text)}`"
+            left.append(LeftOut(place, error.message, is_fault=True))
+            continue
+        stated["hidden"] += masked
+    left = [*conversation.left_out, *left]
+    report = ImportReport(
+        messages=added.messages_added,
+        episodes=len(added.episodes),
+        semantic_memories=stated["new"],
+        known=added.duplicates + stated["known"],
+        edited=added.edited,
+        deleted=added.deleted + stated["deleted"],
+        skipped=len(left),
+        secrets=added.secrets + stated["hidden"],
+        left_out=tuple(map(str, left)),
+        notes=tuple(dict.fromkeys((*conversation.notes, *notes))),
+    )
+    return report, added, next((one for one in left if one.is_fault), None)
+
+
+def _state(memory: OpenStore, user: str, statement: Statement, choices: Choices) -> str:
+    """Adds a fact that a file states: whether it is ``new``, ``known`` or ``deleted``."""
+    held = since(statement)
+    source = hashlib.sha256(f"{held}\n{statement.text}".encode()).hexdigest()
+    if not choices.adds_deleted and memory._engine.is_statement_deleted(user, source):
+        return "deleted"
+    fact = stated_fact(statement.text, None, held, statement.metadata, None, None, None)
+    fact = hide_in_fact(fact, choices.policy(memory))
+    _, outcome = memory._engine.remember(user, {**fact, "source": source})
+    return "known" if outcome == "repeats" else "new"
