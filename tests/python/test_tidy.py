@@ -88,7 +88,7 @@ ENGINE_ROOMS = {
 }
 # Optional packages, and modules that load slowly and are seldom needed: only these are imported
 # inside functions.
-EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab", "tomlkit"}
+EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 SLOW = {
     *(".layers.folder", ".transfer", "asyncio", "concurrent.futures", "difflib", "hashlib", "html"),
     *("logging", "sqlite3", "tomllib", "urllib.error", "urllib.request", "zoneinfo"),

@@ -1,15 +1,17 @@
-"""``episodica mcp``: serves a memory to agents, and enters it in the settings of their clients."""
+"""``episodica mcp``: serves a memory to agents, and prints what their clients need to start it."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..aio import AsyncMemorySystem
 from ..errors import InvalidInputError
-from ..mcp.installing import CLIENTS, Change, entry_for, installation, removal
+from ..visible import visible_json
 from .output import Output
 from .parser import option
 from .service import add_keys_file, keys_of, limits_of, needed
@@ -18,10 +20,24 @@ from .stores import settings_of, store_of
 TRANSPORTS = ("stdio", "http")
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser,
-) -> tuple[argparse.ArgumentParser, argparse.Action]:
-    """Adds the arguments; returns the parser of ``install``, and the argument that is a file."""
+class Client(NamedTuple):
+    """Where a client keeps its settings, and in which table its servers are."""
+
+    file: str
+    project_file: str
+    table: str
+
+
+CLIENTS = {
+    "claude-code": Client("~/.claude.json", ".mcp.json", "mcpServers"),
+    "codex": Client("~/.codex/config.toml", "", "mcp_servers"),
+    "cursor": Client("~/.cursor/mcp.json", ".cursor/mcp.json", "mcpServers"),
+    "vscode": Client("~/.config/Code/User/mcp.json", ".vscode/mcp.json", "servers"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Adds the arguments; returns the parser of ``install``."""
     option(
         parser,
         "--user U",
@@ -50,20 +66,16 @@ def add_arguments(
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=False)
     entering = actions.add_parser(
         "install",
-        help="enter the server in the settings of a client",
-        description="Enter the server in the settings of a client. Shows the change first.",
+        help="print the entry for the settings of a client",
+        description="Print the entry with which a client starts the server, and its file.",
     )
     entering.set_defaults(command=install)
     entering.add_argument("client", choices=tuple(CLIENTS), help="the client")
     option(entering, "--user U", "the user whose memory the client sees", default=argparse.SUPPRESS)
-    option(entering, "--project", "for the project in this directory only")
     entering.add_argument(
         "--name", default="episodica", help="the server's name there (default episodica)"
     )
-    file = option(entering, "--file FILE", "the client's settings, if elsewhere")
-    option(entering, "--undo", "restore the settings")
-    option(entering, "--yes", "do not ask")
-    return entering, file
+    return entering
 
 
 def serve(args: argparse.Namespace, out: Output) -> None:
@@ -92,48 +104,36 @@ def serve(args: argparse.Namespace, out: Output) -> None:
         )
 
 
-def install(args: argparse.Namespace, out: Output) -> int:
-    """Shows a change of a client's settings, and makes it if that is wanted."""
+def install(args: argparse.Namespace, out: Output) -> None:
+    """Prints the entry with which a client starts the server."""
     client = CLIENTS[args.client]
-    project = Path.cwd() if args.project else None
-    file = Path(args.file) if args.file else client.file(project)
-    if args.undo:
-        change = removal(client, file, args.name)
+    options = {"--store": _absolute(store_of(args)), "--user": _user(args)}
+    if args.tenant != "default":
+        options["--tenant"] = args.tenant
+    if args.timezone is not None:
+        options["--timezone"] = args.timezone
+    entry = _entry(options)
+    if client.file.endswith(".toml") and not out.as_json:
+        # A text or a list of texts is the same in TOML as in JSON.
+        out.line(f"[{client.table}.{json.dumps(args.name)}]")
+        for name, value in entry.items():
+            out.line(f"{name} = {visible_json(json.dumps(value, ensure_ascii=False))}")
     else:
-        options = {}
-        if args.tenant != "default":
-            options["--tenant"] = args.tenant
-        if args.timezone is not None:
-            options["--timezone"] = args.timezone
-        entry = entry_for(client, store_of(args), _user(args), options)
-        change = installation(client, file, args.name, entry)
-    written = not change.empty and _wanted(args, out, change)
-    if written:
-        change.write()
-    _report(change, written, out)
-    return 0 if written or change.empty else 1
+        out.json({client.table: {args.name: {"type": "stdio", **entry}}})
+    project = f", or {client.project_file} in a project" if client.project_file else ""
+    out.note(f"add this to {client.file}{project}")
 
 
-def _wanted(args: argparse.Namespace, out: Output, change: Change) -> bool:
-    if not out.as_json:
-        out.line(change.diff())
-    if args.yes:
-        return True
-    if not sys.stdin.isatty():
-        return False
-    out.ask(f"Write {change.file}? [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def _entry(options: dict[str, str]) -> dict[str, Any]:
+    args = ["-m", "episodica", "mcp"]
+    for name, value in options.items():
+        # A value with a dash in front would pass for an option.
+        args += [f"{name}={value}"] if value.startswith("-") else [name, value]
+    return {"command": sys.executable, "args": args}
 
 
-def _report(change: Change, written: bool, out: Output) -> None:
-    if out.as_json:
-        out.json({"file": str(change.file), "diff": change.diff(), "written": written})
-    if change.empty:
-        out.note(f"{change.file} is as it should be")
-    elif written:
-        out.note(f"{change.file} is {'removed' if change.after is None else 'written'}")
-    else:
-        out.note("nothing was written; `--yes` writes without asking")
+def _absolute(store: str) -> str:
+    return store if "://" in store else str(Path(store).expanduser().absolute())
 
 
 def _named(args: argparse.Namespace) -> str | None:

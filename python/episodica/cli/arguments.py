@@ -354,9 +354,7 @@ class CommandLine:
 
     def _add_agents(self) -> None:
         server = self._add("mcp", agents.serve, "serve a user's memory to agents (MCP)")
-        install, file = agents.add_arguments(server)
-        self._add_common(install, first=False)
-        self.files.append(file)
+        self._add_common(agents.add_arguments(server), first=False)
 
     def _add_upkeep(self) -> None:
         self._add("users", upkeep.users, "list the users of the store")

@@ -2,6 +2,5 @@
 
 ``service`` describes the server and dispatches its requests to ``tools`` and ``resources``;
 ``arguments`` and ``answers`` are what tools take and return; ``serving`` runs the server on
-standard input and output or on HTTP. ``installing`` enters the server in the
-settings of clients and needs no SDK.
+standard input and output or on HTTP.
 """
