@@ -13,10 +13,12 @@ import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, TypeVar
+from urllib.parse import quote
 
 from pydantic import BaseModel
 
 from .. import _native
+from ..changes import Change
 from ..errors import InvalidInputError
 from ..inputs.options import Kind
 from ..layers.values import Layer
@@ -57,6 +59,14 @@ class Whole(Answer):
     title: str
 
 
+class Earlier(Answer):
+    """What was said before about the same thing."""
+
+    id: str
+    time: str
+    text: str
+
+
 class Item(Answer):
     """A message, an episode or a fact; of a message found, its episode and what is known of it."""
 
@@ -69,6 +79,7 @@ class Item(Answer):
     score: float | None = None
     episode: Whole | None = None
     claims: list[str] | None = None
+    earlier: Earlier | None = None
     outdated: Literal[True] | None = None
     cut: Literal[True] | None = None
 
@@ -114,6 +125,10 @@ class Moments(Page):
     """Episodes, newest first, and how many messages are in no episode yet."""
 
     buffered: int
+
+
+class Changed(Page):
+    """What was said later about the same thing, the latest first."""
 
 
 class Candidates(Answer):
@@ -186,6 +201,20 @@ def item(record: Record, url: str, layer: Layer = "L0", score: float | None = No
         text=text_of(record, layer),
         score=None if score is None else round(score, 3),
         outdated=True if is_outdated else None,
+    )
+
+
+def changed(change: Change, source: str) -> Item:
+    """A change as a result: the later words, with the earlier ones."""
+    old, new = change.sides
+    return Item(
+        id=new.memory_id,
+        kind="semantic",
+        title=f"{clip(new.speaker, SHORT)}, {change.kind}",
+        url=f"{source}/semantic/{quote(new.memory_id, safe='')}",
+        time=new.timestamp.isoformat(),
+        text=new.content,
+        earlier=Earlier(id=old.memory_id, time=old.timestamp.isoformat(), text=old.content),
     )
 
 

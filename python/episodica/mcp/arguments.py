@@ -133,6 +133,14 @@ class Timeline(Arguments):
     cursor: _Cursor = None
 
 
+class Changes(Arguments):
+    """Which changes to list."""
+
+    since: _Since = None
+    limit: _Limit = 10
+    cursor: _Cursor = None
+
+
 class EndSession(Arguments):
     """Which conversation has ended."""
 

@@ -145,6 +145,13 @@ _ENTRIES = (
         Tools.timeline,
     ),
     _entry(
+        "Changes",
+        "Lists what was said later about the same thing, with what was said before, newest first.",
+        arguments.Changes,
+        answers.Changed,
+        Tools.changes,
+    ),
+    _entry(
         "End session",
         "Ends conversations: their last messages become episodes.",
         arguments.EndSession,

@@ -1,4 +1,4 @@
-"""The eight tools: what each does for one user of one memory.
+"""The nine tools: what each does for one user of one memory.
 
 The user is bound when the server starts; no argument names one.
 """
@@ -30,6 +30,7 @@ from . import answers
 from .answers import Item, filled, item, moment_of
 from .arguments import (
     Arguments,
+    Changes,
     EndSession,
     Fetch,
     Forget,
@@ -299,6 +300,23 @@ class Tools:
             return [moment.isoformat(), [*earlier, *same]]
 
         items = (item(one, one.uri) for one in shown_episodes)
+        return answer(*filled(items, self._budget(asked), answer))
+
+    async def changes(self, asked: Changes) -> answers.Changed:
+        """Lists what was said later about the same thing, the latest first."""
+        start = answers.place(asked, int) or 0
+        found = await self._memory.changes(self._user, since=asked.since)
+        wanted = found[start : start + asked.limit]
+
+        def answer(results: list[Item], left_out: int, seen: int) -> answers.Changed:
+            more = start + seen < len(found)
+            return answers.Changed(
+                results=results,
+                left_out=left_out or None,
+                next_cursor=answers.cursor(asked, start + seen) if more else None,
+            )
+
+        items = (answers.changed(one, self._source) for one in wanted)
         return answer(*filled(items, self._budget(asked), answer))
 
     async def forget(self, asked: Forget) -> answers.Candidates:

@@ -22,7 +22,8 @@ from mcp_server import ACCEPT, ATTEMPTS_SECONDS, command, http, open_session, pr
 
 from episodica import MemorySystem
 
-TOOLS = ["remember", "search", "context", "fetch", "timeline", "end_session", "forget", "status"]
+TOOLS = ["remember", "search", "context", "fetch", "timeline", "changes"]
+TOOLS += ["end_session", "forget", "status"]
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 
@@ -48,6 +49,7 @@ async def walk(client: Client) -> None:
     assert (await told(client, "remember", messages=said))["buffered"] == 1
     assert (await told(client, "timeline"))["buffered"] == 1
     assert (await told(client, "end_session"))["buffered"] == 0
+    assert (await told(client, "changes"))["results"] == []
     assert len((await told(client, "timeline"))["results"]) == 2
     assert (await told(client, "forget", query="Lyon"))["candidates"]
     assert (await told(client, "status"))["messages"] == 2
