@@ -113,6 +113,24 @@ def test_a_quoted_fact_shows_its_message(site: Service, visit: Visit) -> None:
     expect(page.locator(".layer .chip").first).to_have_text("Current")
 
 
+def test_what_was_said_later_is_shown_and_decided(site: Service, visit: Visit) -> None:
+    for day, code in (("2025-01-10", 7712), ("2025-02-10", 3390)):
+        said = {"role": "user", "content": f"The gate code of the yard is {code} now."}
+        said |= {"timestamp": f"{day}T10:00:00Z", "message_id": f"gate {code}"}
+        site.call("POST", "/v1/users/gus/messages", {"messages": [said]})
+        site.call("POST", "/v1/users/gus/flush", {})
+    window = visit(site)
+    page = window.page
+    window.open("#/user/gus/later")
+    card = page.locator("article")
+    expect(card).to_contain_text(re.compile("Before.*7712.*Later.*3390", re.DOTALL))
+    page.get_by_role("button", name="Keep the later").click()
+    expect(card).to_contain_text("The later holds")
+    assert site.call("GET", "/v1/users/gus/changes")["items"][0]["kept"] == "new"
+    window.open("#/user/eve/later")
+    expect(page.locator("main")).to_contain_text("Nothing yet")
+
+
 def test_learning_shows_changes_and_what_was_no_fact(site: Service, visit: Visit) -> None:
     window = visit(site)
     page = window.page

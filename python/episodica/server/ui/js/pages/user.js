@@ -8,13 +8,14 @@ import { ask } from "./ask.js";
 import { episode } from "./episode.js";
 import { fact } from "./fact.js";
 import { facts } from "./facts.js";
+import { later } from "./later.js";
 import { learning } from "./learning.js";
 import { manage } from "./manage.js";
 import { messages } from "./messages.js";
 import { profile } from "./profile.js";
 import { timeline } from "./timeline.js";
 
-const PAGES = { timeline, profile, facts, ask, messages, learning, manage };
+const PAGES = { timeline, profile, facts, later, ask, messages, learning, manage };
 const RECORDS = { episode, fact };
 // The tab that a record belongs to.
 const HOMES = { episode: "timeline", fact: "facts" };
