@@ -9,7 +9,7 @@ from __future__ import annotations
 import numbers
 import re
 from contextlib import suppress
-from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import Any, TypeAlias
 
 from .errors import InvalidInputError
@@ -43,6 +43,9 @@ _DATE_AND_HOUR = re.compile(
 _MISSING = ("NaTType", "NAType")
 # No date is longer.
 _LONGEST_TEXT = 100
+# Offsets of zones from UTC are multiples of a quarter of an hour, and not larger.
+_QUARTER = timedelta(minutes=15)
+_FARTHEST = timedelta(hours=14)
 _HINT = "write dates like `2024-03-11T09:30:00+01:00`, as a `datetime`, or as seconds since 1970"
 
 
@@ -96,6 +99,30 @@ def _on_the_clock(value: object, what: str, zone: str | None, clock: time) -> ob
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime.combine(value, clock, _zone(zone))
     return value
+
+
+def by_local_clock(local: object, instant: object) -> str | None:
+    """The instant by the clock of its place, which a local time without an offset tells.
+
+    ``None`` for UTC, and where the two differ by something else than the offset of a zone.
+
+    >>> by_local_clock("2026-07-04T00:30:00", 1783117800)
+    '2026-07-04T00:30:00+02:00'
+    """
+    if not isinstance(local, str) or ":" not in local:
+        return None
+    try:
+        here = datetime.fromisoformat(local.strip())
+        moment = datetime.fromisoformat(rfc3339(instant, "the instant")).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    if here.tzinfo is not None:
+        return None
+    apart = here.replace(tzinfo=UTC) - moment
+    offset = round(apart / _QUARTER) * _QUARTER
+    if not offset or abs(offset) > _FARTHEST or abs(apart - offset) >= timedelta(seconds=1):
+        return None
+    return moment.astimezone(timezone(offset)).isoformat()
 
 
 def _zone(name: str | None) -> tzinfo:

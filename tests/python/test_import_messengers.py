@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from episodica import MemorySystem
 from episodica.readers import read_conversations
 
 MARK = "\u200e"
@@ -87,6 +88,25 @@ def test_words_that_look_like_them_stay(tmp_path: Path, text: str) -> None:
     assert left == []
 
 
+@pytest.mark.parametrize("words", ["Bild weggelassen", "Audio weggelassen", "GIF", "图片已忽略"])
+def test_a_photo_of_an_iphone_is_named_in_any_language(tmp_path: Path, words: str) -> None:
+    lines = [
+        f"[05.04.25, 09:30:00] Familie: {MARK}Nachrichten und Anrufe sind verschlüsselt.",
+        "[05.04.25, 09:31:00] Ida: Kommt die Fähre?",
+        f"{MARK}[05.04.25, 09:32:00] Tom: {MARK}{words}",
+        f"[05.04.25, 09:33:00] Tom: {MARK}Tom hat die Gruppe verlassen",
+        "[05.04.25, 09:34:00] Ida: Ja.",
+    ]
+    (tmp_path / "_chat.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts, left = read(tmp_path / "_chat.txt")
+    assert texts == ["Kommt die Fähre?", "Ja."]
+    assert left == [
+        "a notice of the messenger",
+        "a photo, file or the like without words",
+        "a notice of the messenger",
+    ]
+
+
 def test_the_earlier_version_beside_an_edit_is_left_out(tmp_path: Path) -> None:
     said = ("I live in Bergen now", "Yes", "I live in Oslo now (edited)", "I sing (edited)")
     texts, left = read(whatsapp(tmp_path / "chat.txt", *said))
@@ -123,6 +143,72 @@ def test_telegram_names_what_is_no_word(tmp_path: Path) -> None:
         "a photo, file or the like without words",
         "no message",
     ]
+
+
+@pytest.mark.parametrize(
+    ("local", "instant", "stored"),
+    [
+        ("2026-07-04T00:30:00", 1783117800, "2026-07-04T00:30:00+02:00"),
+        ("2026-07-04T04:15:00", 1783117800, "2026-07-04T04:15:00+05:45"),
+        ("2026-07-03T19:30:00", 1783117800, "2026-07-03T19:30:00-03:00"),
+        ("2026-07-03T22:30:00", 1783117800, "2026-07-03T22:30:00+00:00"),
+        ("2026-07-01T12:34:56", 1783117800, "2026-07-03T22:30:00+00:00"),
+        ("no date", 1783117800, "2026-07-03T22:30:00+00:00"),
+    ],
+)
+def test_a_local_time_beside_an_instant_tells_the_offset(
+    memory: MemorySystem, tmp_path: Path, local: str, instant: int, stored: str
+) -> None:
+    about = {"id": 1, "type": "message", "from": "Jens", "from_id": "u1", "text": "Hi, I moved."}
+    times = {"date": local, "date_unixtime": str(instant)}
+    chat = {"name": "Jens", "id": 7, "messages": [{**about, **times}]}
+    telegram = in_file(tmp_path / "result.json", chat)
+    memory.import_(telegram, "t")
+    [message] = memory.messages("t")
+    assert message.timestamp.isoformat() == stored
+    # A copy that was made in another zone has the same messages.
+    there = {**about, "date": "2026-07-04T09:30:00", "date_unixtime": str(instant)}
+    again = memory.import_(in_file(telegram, {**chat, "messages": [there]}), "t")
+    assert (again.messages, again.known) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"local_time": "2026-07-04T00:30:00", "ts": 1783117800},
+        {"timestamp": 1783117800, "date": "2026-07-04 00:30:00"},
+        {"timestamp": "2026-07-04T00:30:00", "unix": "1783117800"},
+    ],
+)
+def test_other_files_may_have_two_times_as_well(
+    memory: MemorySystem, tmp_path: Path, value: dict[str, Any]
+) -> None:
+    said = {"role": "user", "content": "Hi, I moved."} | value
+    table = tmp_path / "messages.csv"
+    cells = ",".join(map(str, said.values()))
+    table.write_text(f"{','.join(said)}\n{cells.replace('Hi, I', 'I')}\n", encoding="utf-8")
+    for user, path in (("j", in_file(tmp_path / "messages.json", [said])), ("c", table)):
+        memory.import_(path, user)
+        [message] = memory.messages(user)
+        assert message.timestamp.isoformat() == "2026-07-04T00:30:00+02:00"
+        assert not message.metadata, "both times are told by the message's"
+
+
+def test_yesterday_is_the_day_before_the_local_day(memory: MemorySystem, tmp_path: Path) -> None:
+    said = {
+        "id": 1,
+        "type": "message",
+        "from": "Jens",
+        "from_id": "u1",
+        "date": "2026-07-04T00:30:00",
+        "date_unixtime": "1783117800",
+        "text": "Yesterday I moved to Jena.",
+    }
+    memory.import_(in_file(tmp_path / "result.json", {"id": 7, "messages": [said]}), "jens")
+    for view in (memory, memory.in_timezone("Europe/Berlin")):
+        told = view.context("jens", "When did Jens move to Jena?").text
+        assert "4 Jul 2026" in told
+        assert "3 July 2026" in told
 
 
 def test_slack_names_calls_and_deletions_and_takes_edits(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from episodica import InvalidInputError, MemorySystem, StoreIOError
+from episodica.cli.app import main
 from episodica.inputs.messages import normalise
 from episodica.readers import (
     FORMATS,
@@ -299,6 +300,42 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="line 3 is not UTF-8 text in `") as caught:
         read_conversations(tmp_path / "a.csv")
     assert caught.value.hint == "save the file as UTF-8"
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x89PNG\r\n\x1a\n\0\0", b"\xff\xd8\xff\xe0\0\x10JFIF", b"\xff\x01"]
+)
+def test_a_picture_is_no_text(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "a.txt").write_bytes(head + b"\xff\xfe12")
+    with pytest.raises(InvalidInputError, match="the file is no text: `") as caught:
+        read_conversations(tmp_path / "a.txt")
+    assert caught.value.hint is None
+
+
+def test_a_hint_is_short_and_an_empty_file_needs_none(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("", encoding="utf-8")
+    (tmp_path / "b.txt").write_text("It rained all night.\n", encoding="utf-8")
+    for name, most in (("a", 0), ("b", 200)):
+        with pytest.raises(InvalidInputError) as caught:
+            read_conversations(tmp_path / f"{name}.txt")
+        assert len(caught.value.hint or "") <= most
+
+
+def test_a_store_in_a_folder_is_no_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk = "2024-03-11 09:30 Ida: I moved to Lyon last Friday.\n2024-03-11 09:31 Tom: Good.\n"
+    (tmp_path / "chat.txt").write_text(talk, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["ingest", ".", "--user", "ida"]) == 0
+        told = capsys.readouterr().err
+        assert told.startswith(f"{tmp_path.name}: ")
+    assert "memories: a store of episodica" in told or "a store of episodica (memories)" in told
+    with MemorySystem("memories") as memory:
+        assert memory.stats("ida")["messages"] == 2
+    assert main(["ingest", "memories", "--user", "ida"]) == 1
+    assert "the folder is a store of episodica: `memories`" in capsys.readouterr().err
 
 
 def test_folders_and_missing_files(tmp_path: Path) -> None:

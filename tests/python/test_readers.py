@@ -124,8 +124,8 @@ def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
     ("name", "data", "text"),
     [
         ("a.json", "{", "line 1: not valid JSON in `"),
-        ("a.json", " \n", "the file is empty in `"),
-        ("a.json", [], "the file holds no conversation in `"),
+        ("a.json", " \n", "the file is empty: `"),
+        ("a.json", [], "the file holds no conversation: `"),
         ("a.json", "[1]", "a list that begins with `1` is not a conversation in `"),
         ("a.json", {"a": 1, "b": 2}, "an object with the keys `a`, `b` is not a conversation in `"),
         (
@@ -184,14 +184,14 @@ def test_a_broken_conversation_is_left_out_and_stops_no_other(
 def test_the_expected_formats_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError) as caught:
         read_conversations(write(tmp_path / "a.json", "{}"))
-    for name in ("locomo", "longmemeval", "messages", "csv"):
-        assert f"`{name}`" in str(caught.value.hint)
+    for name in ("messengers", "JSON", "CSV", "`Name:`"):
+        assert name in str(caught.value.hint)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(StoreIOError, match="cannot read"):
         read_conversations(tmp_path / "none.json")
-    (tmp_path / "a.json").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "a.json").write_bytes(b"a\xff\xfe")
     with pytest.raises(EpisodicaError, match="not UTF-8"):
         read_conversations(tmp_path / "a.json")
 

@@ -7,13 +7,14 @@ Case, underscores, hyphens and spaces make no difference.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from ..dates import rfc3339
+from ..dates import by_local_clock, rfc3339
 from ..errors import InvalidInputError
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -218,6 +219,7 @@ def renamed(message: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]
                 rest[str(key)] = value
             else:
                 offered.setdefault(place[0], []).append((place[1], key, value))
+    _by_local_clock(own, offered.get("timestamp", []))
     for field, values in offered.items():
         for _, key, value in sorted(values, key=lambda one: one[0]):
             fitting = _FITTING[field](value, own) if field in _FITTING else value
@@ -228,6 +230,17 @@ def renamed(message: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     if "name" in offered and own.get("role") is None:
         _tell_role(own)
     return own, rest
+
+
+def _by_local_clock(own: dict[str, Any], offered: list[tuple[int, Any, Any]]) -> None:
+    """Takes the offset from a local time and a number of seconds that stand side by side."""
+    times = [*offered, (0, "timestamp", own.get("timestamp"))]
+    for local, instant in itertools.permutations(times, 2):
+        is_number = not _is_small(instant[2]) and _NUMBER.fullmatch(str(instant[2]).strip())
+        if is_number and (moment := by_local_clock(local[2], instant[2])) is not None:
+            own["timestamp"] = moment
+            offered[:] = [one for one in offered if one not in (local, instant)]
+            return
 
 
 def time_in(metadata: Mapping[Any, Any]) -> tuple[Any, list[str]]:

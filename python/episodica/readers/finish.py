@@ -76,7 +76,7 @@ class _Ids:
         own = named.get("message_id")
         own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
         said = [named.get(key) for key in _SAID]
-        when = None if conversation.is_file_date else named.get("timestamp")
+        when = None if conversation.is_file_date else _instant(named.get("timestamp"))
         chat = None if conversation.has_unique_ids and own else conversation.chat
         if len(own) >= _LONG_ID:
             content = _hash(said)
@@ -103,6 +103,14 @@ def _is_edit(message: Mapping[str, Any]) -> bool:
     """Whether a message says that it is a later version."""
     edited = message.get("edited_at")
     return edited is not None and edited != message.get("timestamp")
+
+
+def _instant(when: object) -> object:
+    """The seconds since 1970 of a date with an offset, which differs between copies of a chat."""
+    with suppress(ValueError, OverflowError):
+        if isinstance(when, str) and (moment := datetime.fromisoformat(when)).utcoffset():
+            return moment.timestamp()
+    return when
 
 
 def _has_clock(when: object) -> bool:

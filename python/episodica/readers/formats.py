@@ -153,7 +153,10 @@ _BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {
 FORMATS = tuple(dict.fromkeys((*_JSON, *_TEXT, *_BUNDLES)))
 """Names of the formats."""
 
-EXPECTED = "readable are " + ", ".join(f"`{name}`" for name in FORMATS)
+EXPECTED = (
+    "readable are chats as messengers, assistants and coding agents export them, JSON, CSV, "
+    "and text with `Name:` on each line"
+)
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
@@ -206,8 +209,9 @@ def in_file(error: InvalidInputError, source: Source) -> InvalidInputError:
     place = f"`{source.path}`" if not source.is_stdin else source.name
     says_line = error.line is None or f"line {error.line}" in error.message
     where = place if says_line else f"line {error.line} of {place}"
+    joint = ":" if error.message.startswith("the file ") else " in"
     return InvalidInputError(
-        f"{error.message} in {where}", hint=error.hint, path=str(source.path), line=error.line
+        f"{error.message}{joint} {where}", hint=error.hint, path=str(source.path), line=error.line
     )
 
 
@@ -233,7 +237,7 @@ def _file(source: Source, format: str | None) -> Iterator[Conversation]:
     try:
         yield from finished(_read(source, format), source.date)
     except UnicodeDecodeError as error:
-        raise InvalidInputError(source.broken_line(), hint="save the file as UTF-8") from error
+        raise source.not_utf8() from error
     if source.left_out:
         yield Conversation(source.name, None, [], left_out=tuple(source.left_out))
 
@@ -246,7 +250,7 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
             yield from finished(found, source.date)
             return
     others: Counter[str] = Counter()
-    left: list[LeftOut] = []
+    left = list(source.left_out)
     is_read = False
     for name in names:
         ending = PurePosixPath(name).suffix.lower()
@@ -289,7 +293,7 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
         raise UnknownFormatError(database.what, hint=database.remedy)
     head = source.text().read(_HEAD)
     if not head.strip():
-        raise UnknownFormatError("the file is empty", hint=EXPECTED)
+        raise UnknownFormatError("the file is empty")
     chosen = format or _text_format(head)
     if chosen in _TEXT:
         yield from _TEXT[chosen].read(source)

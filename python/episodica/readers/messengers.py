@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..dates import rfc3339
+from ..dates import by_local_clock, rfc3339
 from ..errors import InvalidInputError
 from ..inputs.names import role_of_speaker
 from . import dates
@@ -117,8 +117,8 @@ def _of_telegram(talk: Talk, message: object) -> None:
         called = str(message.get("action") or "").endswith("call")
         talk.leave(CALL if called else NOTICE)
         return
-    when = _moment(message.get("date_unixtime")) or message.get("date")
-    edited = _moment(message.get("edited_unixtime")) or message.get("edited") or when
+    when = _by_two_clocks(message, "date", "date_unixtime")
+    edited = _by_two_clocks(message, "edited", "edited_unixtime") or when
     text = _text_of_telegram(message.get("text"))
     instead = next((why for key, why in _INSTEAD_OF_WORDS.items() if message.get(key)), None)
     if instead is not None and not text.strip():
@@ -127,6 +127,12 @@ def _of_telegram(talk: Talk, message: object) -> None:
     if "forwarded_from" in message:
         text = _forwarded(text, message.get("forwarded_from"))
     _say(talk, message.get("from"), text, when, message.get("id"), edited=edited)
+
+
+def _by_two_clocks(message: Mapping[str, Any], local: str, instant: str) -> Any:
+    """The instant by the clock of the phone that made the export, which writes both."""
+    here, moment = message.get(local), _moment(message.get(instant))
+    return (by_local_clock(here, moment) or moment) if moment else here
 
 
 def _forwarded(text: str, author: object) -> str:

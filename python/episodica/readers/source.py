@@ -46,6 +46,10 @@ _HIDDEN = re.compile(r"(?:^|/)(?:\.|__MACOSX/|Thumbs\.db$)")
 _NUMBER = re.compile(r"(\d+)")
 # Messenger counts its files from the newest.
 _NEWEST_FIRST = re.compile(r"message_(\d+)\.json$")
+# Control characters that no text of any encoding has.
+_NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+# The file by which a folder is a store of this package.
+_STORE = "episodica.json"
 _ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -71,7 +75,9 @@ class Source:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.is_stdin = os.fspath(path) == STDIN
-        self.name = "standard input" if self.is_stdin else self.path.name
+        self.name = (
+            "standard input" if self.is_stdin else self.path.name or self.path.resolve().name
+        )
         self.stem = "stdin" if self.is_stdin else self.path.stem
         self.is_open = False
         self.members: list[str] | None = None
@@ -83,7 +89,7 @@ class Source:
     def __enter__(self) -> Self:
         try:
             if not self.is_stdin and self.path.is_dir():
-                self.members = _in_order(
+                self._list(
                     file.relative_to(self.path).as_posix()
                     for file in self.path.rglob("*")
                     if file.is_file()
@@ -126,17 +132,17 @@ class Source:
             inner.is_open = True
             yield inner
 
-    def broken_line(self) -> str:
-        """Which line is not UTF-8."""
-        if not self.is_open:
-            return "not UTF-8 text"
-        self._bytes.seek(0)
-        for number, line in enumerate(self._bytes, 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return f"line {number} is not UTF-8 text"
-        return "the end is not UTF-8 text"
+    def not_utf8(self) -> InvalidInputError:
+        """The error for a file that is not UTF-8: no text at all, or text of another encoding."""
+        number = 0
+        if self.is_open:
+            self._bytes.seek(0)
+            if _NO_TEXT.search(self._bytes.read(_PIECE)):
+                return InvalidInputError("the file is no text")
+            self._bytes.seek(0)
+            number = next((at for at, one in enumerate(self._bytes, 1) if not _is_utf8(one)), 0)
+        where = f"line {number} is" if number else "the end is"
+        return InvalidInputError(f"{where} not UTF-8 text", hint="save the file as UTF-8")
 
     def _opened(self) -> IO[bytes]:
         file: IO[bytes] = sys.stdin.buffer
@@ -168,9 +174,20 @@ class Source:
             self._archive = self._stack.enter_context(zipfile.ZipFile(file))
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise InvalidInputError("the ZIP archive is damaged or encrypted") from error
-        self.members = _in_order(
-            one.filename for one in self._archive.infolist() if not one.is_dir()
-        )
+        self._list(one.filename for one in self._archive.infolist() if not one.is_dir())
+
+    def _list(self, names: Iterable[str]) -> None:
+        """Takes the files of a folder or an archive, without those of stores in it."""
+        found = _in_order(names)
+        stores = [one.removesuffix(_STORE) for one in found if one.split("/")[-1] == _STORE]
+        if "" in stores:
+            raise InvalidInputError(
+                f"the folder is a store of episodica: `{self.path}`",
+                hint=f"look into it with `--store {self.path}`",
+                path=str(self.path),
+            )
+        self.members = [one for one in found if not one.startswith(tuple(stores))]
+        self.left_out += (LeftOut(one.rstrip("/"), "a store of episodica") for one in stores)
 
     def bytes(self) -> IO[bytes]:
         """The bytes from their beginning."""
@@ -237,6 +254,14 @@ class Source:
                 ) from error
             why = f"{error.message}; the rest of the file is not read"
             self.left_out.append(LeftOut(f"line {error.line}", why, is_fault=True))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _has_document_a_line(head: str) -> bool:

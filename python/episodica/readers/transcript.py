@@ -58,7 +58,9 @@ _LEAST_SHARE = 0.1
 # message.
 _LONGEST_HEAD = 10
 _LEAST_SHARE_BELOW = 0.3
-# Messengers mark their own notices, and media, by a mark of writing direction.
+# Messengers mark their own notices, and media, by a mark of writing direction; the line of a photo,
+# a video or a recording begins with one, too.
+_MARK = "\u200e"
 _MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
 # How long after it was sent a message may be edited, and the share of its words that stay.
 _EDITABLE = timedelta(minutes=15)
@@ -154,10 +156,11 @@ def read_lines(
                 talk.is_file_date = bool(clock.day_of_file)
                 yield talk.conversation()
             is_marked = form is _dated and _MARKED.search(line) is not None
+            is_media = is_marked and line.startswith(_MARK)
             date = clock.read(start, number)
             is_titled = form not in _FORMS
             reading = _Reading(
-                start, date, number, is_marked, form is _dated, raw, is_titled and not raw
+                start, date, number, is_marked, is_media, form is _dated, raw, is_titled and not raw
             )
             reading.is_edited = is_edited and not raw
         elif reading.start is not None:
@@ -185,6 +188,7 @@ class _Reading:
     date: datetime | None = None
     line: int = 0
     is_marked: bool = False
+    is_media: bool = False
     is_messenger: bool = False
     is_quoted: bool = False
     is_titled: bool = False
@@ -210,7 +214,7 @@ class _Reading:
         if self.is_titled:
             text = _RULES.sub("", text)
         if self.is_messenger:
-            text, why = _without_media(self.text, self.is_marked)
+            text, why = _without_media(self.text, self.is_marked, self.is_media)
             text = text.translate(_ISOLATES)
         text, is_edited = without_edit_mark(text)
         is_edited |= self.is_edited
@@ -226,12 +230,14 @@ class _Reading:
         talk.add(message, self.line)
 
 
-def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
+def _without_media(lines: list[str], is_marked: bool, is_media: bool) -> tuple[str, str]:
     """The words of a message without marks of media, and the reason if it has no words."""
     first, rest = lines[0].strip(), "\n".join(lines[1:]).strip()
     if (instead := stand_in(lines)) is not None:
         return "", instead
     if is_marked and not _MEDIA.fullmatch(first):
+        if is_media and 0 < len(first.split()) <= _MOST_WORDS:
+            return rest, NO_CAPTION
         return "", (NOTICE if " " in first else NO_CAPTION) if first else NO_WORDS
     if _MEDIA.fullmatch(first):
         return rest, NO_CAPTION
