@@ -15,7 +15,7 @@ from .errors import InvalidInputError
 from .hints import shown
 from .inputs.facts import stated_fact
 from .inputs.messages import incoming
-from .inputs.names import renamed
+from .inputs.names import named, renamed
 from .inputs.secrets import hide, hide_in_fact, policy_of
 from .progress import ProgressCallback
 from .readers import EXPECTED, Conversation, LeftOut, Statement, with_ids
@@ -26,6 +26,8 @@ from .store import OpenStore
 
 _THOUGHT = "nothing but thinking"
 _FINE = (NO_WORDS, _THOUGHT)
+# The most places that a note names.
+_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,19 @@ def _refuse_misread(
         )
 
 
+def _masked_at(conversation: Conversation) -> str:
+    """A note that names the messages with masked secrets."""
+    places = [
+        conversation.place(position)
+        for position, message in enumerate(conversation.messages)
+        if isinstance(message, Mapping)
+        and isinstance(text := named(message, "content"), str)
+        and hide(text, "mask")[1]
+    ]
+    more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
+    return f"secrets are masked in {', '.join(places[:_PLACES]) or 'metadata'}{more}"
+
+
 def add(
     memory: OpenStore,
     user: str,
@@ -155,6 +170,8 @@ def add(
     added = memory._engine.add_messages(
         user, messages, None, policy, progress, skips_deleted=not choices.adds_deleted
     )
+    if added.secrets:
+        notes.append(_masked_at(conversation))
     stated: Counter[str] = Counter()
     for statement in conversation.statements:
         text, masked = hide(statement.text, policy)

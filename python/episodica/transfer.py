@@ -166,7 +166,7 @@ def read_export(source: Source) -> Export:
     except InvalidInputError as error:
         raise in_file(error, source) from error.__cause__
     except UnicodeDecodeError as error:
-        raise in_file(InvalidInputError(source.broken_line()), source) from error
+        raise in_file(source.not_utf8(), source) from error
 
 
 def _read_export(source: Source) -> Export:

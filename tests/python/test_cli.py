@@ -79,6 +79,9 @@ def test_demo_answers_questions_of_ones_own(cli: Cli, root: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "My boss, Teresa, smokes on the roof" in done.stdout
     assert "Worth knowing" not in done.stdout
+    assert len(re.findall(r"\(\d+ tokens of at most 200\)\n", done.stderr)) == 2
+    assert "\n\nzxqv\n" in done.stdout
+    assert not done.stdout.startswith("\n")
     file = root / "tests/fixtures/conversations/chinese_chat.json"
     [shown] = data_of(cli("demo", file, "--ask", "她住在哪里？", "--json"))
     assert [one["question"] for one in shown["contexts"]] == ["她住在哪里？"]
@@ -98,6 +101,19 @@ def test_demo_of_a_file(cli: Cli, root: Path) -> None:
     done = cli("demo", root / "tests/fixtures/conversations/chinese_chat.json")
     assert done.returncode == 0, done.stderr
     assert "Questions (3)" in done.stdout
+
+
+def test_demo_of_a_file_masks_secrets_as_ingest_does(cli: Cli, tmp_path: Path) -> None:
+    said = "2024-03-11 09:30 Ida: The new password for the wifi is tulip42x.\n"
+    (tmp_path / "chat.txt").write_text(said + "2024-03-11 09:31 Tom: Thanks.\n", encoding="utf-8")
+    done = cli("demo", "chat.txt")
+    assert "chat.txt: 2 messages of Ida and Tom in 1 session\n" in done.stdout
+    asked = cli("demo", "chat.txt", "--ask", "What is the password for the wifi?")
+    assert "[secret: password]" in asked.stdout
+    assert "tulip42x" not in done.stdout + asked.stdout
+    ingested = cli("ingest", "chat.txt", "--user", "ida")
+    assert "1 secret masked (`--secrets keep` keeps them)" in ingested.stderr
+    assert "note: secrets are masked in line 1\n" in ingested.stderr
 
 
 def test_demo_stays_out_of_the_store_of_the_environment(cli: Cli, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ..records import Episode, SemanticMemory
 from ..results import Hit
 from ..system import MemorySystem
 from ..value import day
-from .output import Output, printable
+from .output import Output, counted, printable
 from .stores import settings_of
 from .transfers import remember
 
@@ -71,7 +71,7 @@ def _show(
         _print_counts(conversation, counts, len(episodes), len(facts), out)
     asked: dict[str, Any]
     if args.ask:
-        asked = {"contexts": [_context(memory, user, question, out) for question in args.ask]}
+        asked = {"contexts": _contexts(memory, user, args.ask, out)}
     elif args.file:
         questions = conversation.questions[:_QUESTIONS_OF_FILE]
         asked = {"questions": _answers(memory, user, questions, out)}
@@ -106,13 +106,26 @@ def _answers(
     return answers
 
 
+def _contexts(
+    memory: MemorySystem, user: str, questions: Sequence[str], out: Output
+) -> list[dict[str, str]]:
+    made: list[dict[str, str]] = []
+    for question in questions:
+        if made and not out.as_json:
+            out.line()
+        made.append(_context(memory, user, question, out))
+    return made
+
+
 def _context(memory: MemorySystem, user: str, question: str, out: Output) -> dict[str, str]:
     """The context that a prompt with this question would get."""
-    text = memory.context(user, question, max_tokens=_TOKENS).text
+    packed = memory.context(user, question, max_tokens=_TOKENS)
+    text = packed.text
     if not out.as_json:
         out.line(out.style(printable(question), "bold"))
         for line in text.splitlines() or ["nothing bears on this question"]:
             out.line(f"  {printable(line)}")
+        out.note(f"  ({packed.token_count} tokens of at most {_TOKENS})")
     return {"question": question, "context": text}
 
 
@@ -128,7 +141,7 @@ def _print_episodes(episodes: list[Episode], count: int, out: Output) -> None:
     rows = ((day(one.timestamp), one.message_count, one.title) for one in episodes[:count])
     out.table(("date", "messages", "title"), rows, indent=2)
     if len(episodes) > count:
-        out.line(out.style(f"  and {len(episodes) - count:,} more", "dim"))
+        out.line(out.style(f"  and {len(episodes) - count:,} more episodes", "dim"))
 
 
 def _print_counts(
@@ -141,10 +154,11 @@ def _print_counts(
     )
     added, seconds = counts["messages_added"], counts["seconds"]
     rate = f", {added / seconds:,.0f} messages/s" if seconds and added else ""
-    about = f"{len(messages):,} messages of {speakers} in {sessions} sessions"
+    about = f"{counted(len(messages), 'message')} of {speakers} in {counted(sessions, 'session')}"
     out.heading(printable(f"{conversation.name}: {about}"))
     out.line(
-        f"  remembered {added:,} in {seconds:.2f} s{rate}: {episodes:,} episodes, {facts:,} facts"
+        f"  remembered {added:,} in {seconds:.2f} s{rate}: "
+        f"{counted(episodes, 'episode')}, {counted(facts, 'fact')}"
     )
 
 

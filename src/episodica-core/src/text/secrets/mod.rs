@@ -13,6 +13,7 @@ mod numbers;
 mod shapes;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use aho_corasick::AhoCorasick;
 use regex::Regex;

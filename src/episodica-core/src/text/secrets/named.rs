@@ -3,8 +3,10 @@
 
 use aho_corasick::AhoCorasick;
 
+use super::told::{self, is_code};
 use super::{FoundSecret, carried, entropy, is_random};
 use crate::fork::ForkLazy;
+use crate::text::script::is_unspaced;
 
 /// What a name promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +74,7 @@ const NAMES: &[(&str, Promise, &str)] = &[
 ];
 
 /// Parts of longer names whose value is no secret: `max_tokens`, `password_policy`, `token_type`.
-const OTHER_NAMES: &[&str] = &[
+pub(super) const OTHER_NAMES: &[&str] = &[
     "max",
     "min",
     "total",
@@ -183,6 +185,9 @@ const EXAMPLES: &[&str] = &[
     "jwt",
 ];
 
+/// Words between a name and its value.
+pub(super) const TELLS: &[&str] = &["is", "is:", "was", "ist", "lautet", "es", "est", "é"];
+
 /// Most bytes of a value.
 pub(super) const MAX_VALUE: usize = 512;
 
@@ -215,7 +220,23 @@ fn value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usiz
     }
     let is_flag = text[..whole].ends_with("--") || text[whole..].starts_with("--");
     let is_tag = text[..whole].ends_with('<');
-    let (from, is_told) = operator(text, name_end, is_flag, is_tag)?;
+    let near = operator(text, name_end, is_flag, is_tag);
+    let sought = |(from, is_told)| value_at(text, from, is_told, is_flag, promise);
+    near.and_then(sought).or_else(|| {
+        let may_be_far = promise == Promise::Password && !is_flag && !is_tag;
+        let places = if may_be_far { told::places(text, name_end) } else { Vec::new() };
+        places.into_iter().find_map(|from| sought((from, true)))
+    })
+}
+
+/// The value that begins at `from`, if it is a secret.
+fn value_at(
+    text: &str,
+    from: usize,
+    is_told: bool,
+    is_flag: bool,
+    promise: Promise,
+) -> Option<(usize, usize)> {
     let quote = text[from..].chars().next().filter(|c| matches!(c, '"' | '\'' | '`' | '“' | '「'));
     let begin = from + quote.map_or(0, char::len_utf8);
     let rest = clip(&text[begin..], MAX_VALUE);
@@ -235,16 +256,24 @@ fn value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usiz
             if matches!(after, Some('(' | '[')) {
                 return None;
             }
-            rest[..length].trim_end_matches(['.', ',', '!', '?', ':', ';']).len()
+            // Chinese writes no space behind a value.
+            let value = &rest[..length];
+            let ascii = value.find(|c: char| !c.is_ascii()).filter(|end| *end > 0);
+            let is_cut = ascii.is_some_and(|end| value[end..].starts_with(is_unspaced));
+            let value = &value[..ascii.filter(|_| is_cut).unwrap_or(length)];
+            value.trim_end_matches(['.', ',', '!', '?', ':', ';']).len()
         }
     };
     let value = &rest[..length];
     let behind = rest[length..].chars().next();
     // `password=UserPassword)` and `password: UserPassword` are code.
+    let is_assigned = text[..from].trim_end().ends_with(['=', '>']);
     let is_set =
         quote.is_some() || text[..from].ends_with(['=', '>']) && !matches!(behind, Some(')' | ','));
     let is_secret = match promise {
-        Promise::Password => is_password(value, is_told, is_set || is_flag),
+        Promise::Password => {
+            is_password(value, is_told, is_set || is_flag) || !is_assigned && is_code(value)
+        }
         Promise::Digits(least, most) => is_digits(value, least, most),
         Promise::Key | Promise::Header => is_key(value),
     };
@@ -252,7 +281,7 @@ fn value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usiz
 }
 
 /// The words of a name, in lower case and without a plural ending: `maxTokens` is "max", "token".
-fn parts_of(name: &str) -> Vec<String> {
+pub(super) fn parts_of(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut previous = '_';
     for c in name.chars() {
@@ -327,13 +356,9 @@ pub(super) fn operator(
     if is_tag {
         return bare.strip_prefix('>').map(|value| (text.len() - value.len(), false));
     }
-    for word in
-        ["is ", "was ", "ist ", "lautet ", "es ", "est ", "é ", "是", "为", "is: ", "はは", "は"]
-    {
-        let told = bare.strip_prefix(word).filter(|_| gap > 0 || !word.is_ascii());
-        if let Some(value) = told {
-            return Some((text.len() - value.len() + spaces(value), true));
-        }
+    let told = TELLS.iter().filter(|_| gap > 0).find_map(|word| bare.strip_prefix(word));
+    if let Some(value) = told.filter(|value| value.starts_with([' ', '\t'])) {
+        return Some((text.len() - value.len() + spaces(value), true));
     }
     (is_flag && gap > 0).then_some((text.len() - bare.len(), false))
 }

@@ -73,6 +73,32 @@ fn every_form_is_found_whole_in_every_place() {
 }
 
 #[test]
+fn a_few_words_may_lead_to_a_password() {
+    for (before, secret, after) in [
+        ("Das neue Passwort vom WLAN ist ", "tulpe42x", ""),
+        ("the new password for the wifi is ", "tulip42x", ", right?"),
+        ("Passwort fürs Gäste-WLAN: ", "tulpe42x", "\n"),
+        ("the password is now ", "tulip42x", "."),
+        ("The password was changed to ", "tulip-9x42", " today"),
+        ("I changed the wifi password to ", "tulip42x", "."),
+        ("Hab das Passwort auf ", "tulpe42x", "!"),
+        ("la contraseña del wifi de casa es ", "tulipan42", ""),
+        ("le mot de passe du wifi est ", "tulipe42x", ""),
+        ("the password of the door is ", "887766", "."),
+        ("门锁密码改成 ", "887766", " 了"),
+        ("门锁密码改成", "887766", "了"),
+        ("密码现在是「", "tulip42x", "」"),
+        ("密码：", "887766", ""),
+        ("Wifiのパスワードは", "tulip42x", "です"),
+        ("password: ", "887766", ""),
+    ] {
+        let text = format!("{before}{secret}{after}");
+        let (shown, kinds) = super::mask_secrets(&text);
+        assert_eq!((shown, kinds.len()), (format!("{before}[secret: password]{after}"), 1));
+    }
+}
+
+#[test]
 fn talk_and_code_and_ids_hold_no_secrets() {
     for text in [
         "I forgot my password again, can you reset it?",
@@ -106,6 +132,16 @@ fn talk_and_code_and_ids_hold_no_secrets() {
         "secret_santa_2024_planning_document_v2",
         "sk-learn, key-value, pat-down, SG.1",
         "The password for the test account is password123",
+        "The password is 20 characters, and the code of the door is on page 12",
+        "I forgot the password of the printer in room 204b, ask Ida2024",
+        "Password length: 12chars8, password hash is 5f4dcc3b5aa7",
+        "Can you send me the password to server01?",
+        "The password for 2024 was changed by Tom in week 12",
+        "Das neue Passwort vom WLAN ist wirklich lang",
+        "Ruf an, wenn du das Passwort vergisst: 0151 23456789",
+        "密码忘了，iPhone15 打不开",
+        "密码是6位数字，密码改了3次，密码发给13800001111",
+        "password: 123456, password: 111111",
     ] {
         assert_eq!(masked(text), None, "{text}");
     }
