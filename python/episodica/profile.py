@@ -301,8 +301,9 @@ def profile_of(
     language: str | None = None,
     limits: Mapping[str, int] = LIMITS,
     followed: Mapping[str, Set[str]] = MappingProxyType({}),
+    of: str | None = None,
 ) -> Profile:
-    """The profile of a user, whose messages are mostly from ``speaker``.
+    """The profile of a user, whose messages are mostly from ``speaker``, or ``of`` another person.
 
     ``facts`` has current and superseded facts, ``revisions`` has all revisions of the facts that
     were changed, oldest first, ``followed`` the facts that were said later about the same thing,
@@ -315,14 +316,14 @@ def profile_of(
             current.append(fact)
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
-    names = _names_of(user, speaker, current)
+    names = {of.casefold()} if of else _names_of(user, speaker, current)
     rooms = {**limits, NOTE: _MOST_NOTES}
     kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in rooms}
     left_out: dict[str, int] = {}
-    chosen = (fact for fact in current if _person(fact) in names or _is_note(fact))
-    stated: set[str] = set()
+    chosen = [fact for fact in current if _person(fact) in names or (not of and _is_note(fact))]
+    stated = {fact.quote.casefold() for fact in chosen if fact.quote}
     for fact in sorted(chosen, key=_rank):
-        # What was stated twice is told once.
+        # What was stated twice is told once; a quotation has its dates.
         if fact.quote is None and fact.content.casefold() in stated:
             continue
         stated.add(fact.content.casefold())
@@ -341,7 +342,7 @@ def profile_of(
     }
     told = [line.content for lines in sections.values() for line in lines]
     named = next((fact.speaker for fact in current if fact.speaker and _person(fact) in names), "")
-    name = named if named and named.casefold() not in _UNNAMED else user
+    name = named if named and named.casefold() not in _UNNAMED else of or user
     return Profile(user, sections, left_out, language or language_of(told), name)
 
 
@@ -391,17 +392,25 @@ def _person(fact: SemanticMemory) -> str:
 
 
 def _names_of(user: str, speaker: str, facts: Iterable[SemanticMemory]) -> set[str]:
-    """The names of the user: the id and, if no speaker is named so, the main speaker's name.
+    """The names of the user: the id and a name that was stated, else the main speaker's name.
 
     Without messages, the name with most facts.
     """
     own = {user.casefold(), *_UNNAMED}
     facts = list(facts)
+    if told := {one.value.casefold() for one in facts if is_own_name(user, one)}:
+        return own | told
     counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
     counts = counts or Counter(map(_person, facts))
     known = own & counts.keys()
     main = {speaker.casefold()} & counts.keys()
     return own | (known or main or {name for name, _ in counts.most_common(1)})
+
+
+def is_own_name(user: str, fact: SemanticMemory) -> bool:
+    """Whether a fact states how the user is called in the messages."""
+    is_of_user = fact.attribute == "name" and fact.subject.casefold() == user.casefold()
+    return is_of_user and fact.quote is None and bool(fact.value) and fact.is_current
 
 
 def _words(fact: SemanticMemory) -> set[str]:

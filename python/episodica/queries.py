@@ -493,6 +493,7 @@ def profile(
     self: OpenStore,
     user_id: str,
     *,
+    of: str | None = None,
     max_tokens: int | None = None,
     language: Literal["en", "zh"] | None = None,
 ) -> Profile:
@@ -505,6 +506,8 @@ def profile(
     ----------
     user_id
         User id. An unknown user has an empty profile.
+    of
+        The name of another person who speaks in the messages; ``None``: the user.
     max_tokens
         Maximum length as Markdown, in tokens of o200k_base; facts beyond it are left out.
     language
@@ -538,7 +541,8 @@ def profile(
     }
     speaker = self._engine.main_speaker(user) or ""
     later = followed(changes(self, user), facts)
-    whole = profile_of(user, speaker, facts, revised, chosen, followed=later)
+    person = None if of is None else check.name(of, "of")
+    whole = profile_of(user, speaker, facts, revised, chosen, followed=later, of=person)
     if max_tokens is None:
         return whole
     return whole._fitting(check.whole(max_tokens, "max_tokens", 1))

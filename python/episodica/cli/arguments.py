@@ -147,6 +147,7 @@ class CommandLine:
         ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
         self._add_file(ingest, _FILE)
         option(ingest, "-u --user U", "the user, unless the file names its own")
+        option(ingest, "--me NAME", "which of the chat's people the user is (else a note says it)")
         option(ingest, "--format", _FORMAT, choices=FILE_FORMATS)
         option(ingest, "--secrets", _SECRETS, choices=POLICIES)
         option(ingest, "--deleted", _AGAIN, choices=DELETED, default="skip")
@@ -201,7 +202,7 @@ class CommandLine:
             choices=("jsonl", "markdown", "tree"),
         )
         imported = self._add("import", transfers.import_, "add the memories of an export")
-        self._add_file(imported, f"an export of episodica, or {_FILE}")
+        self._add_file(imported, "an export of episodica; `-` is standard input")
         option(imported, "-u --user U", "the user, unless the file names it")
         option(imported, "--format", _FORMAT, choices=FILE_FORMATS)
         option(imported, "--secrets", _SECRETS, choices=POLICIES)

@@ -6,6 +6,7 @@ Each takes the parsed arguments.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 
 from ..changes import CHANGE_KINDS, SIDES, Change
 from ..errors import InvalidInputError
@@ -18,9 +19,13 @@ from .output import Output, counted
 from .parser import option
 from .stores import opened, optional_user, user_of, writing
 
+# The most people that a note names.
+_SHOWN_PEOPLE = 5
+
 
 def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``profile``."""
+    option(parser, "--of NAME", "of another person who speaks in the messages")
     option(parser, "--max-tokens N", "maximum length of the text (default: all)")
     option(parser, "--history", "add the earlier values of each fact")
     option(
@@ -31,9 +36,9 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
 def profile(args: argparse.Namespace, out: Output) -> None:
     """Prints the profile of a user: the facts that hold now, as Markdown."""
     with opened(args) as memory:
-        found = memory.profile(
-            user_of(args, memory), max_tokens=args.max_tokens, language=args.language
-        )
+        user = user_of(args, memory)
+        found = memory.profile(user, of=args.of, max_tokens=args.max_tokens, language=args.language)
+        known = Counter(fact.speaker for fact in memory.semantic_memories(user) if fact.speaker)
     if out.as_json:
         out.json(found)
         return
@@ -42,6 +47,9 @@ def profile(args: argparse.Namespace, out: Output) -> None:
     left = sum(found.left_out.values())
     more = f", {left} more left out" if left else ""
     out.note(f"{counted(len(found), 'fact')}{more}")
+    if args.of and not len(found):
+        people = ", ".join(name for name, _ in known.most_common(_SHOWN_PEOPLE))
+        out.note(f"facts are known of {people}" if people else "no facts are known")
 
 
 def add_changes_arguments(parser: argparse.ArgumentParser) -> None:

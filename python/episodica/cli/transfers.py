@@ -25,6 +25,7 @@ from ..reports import ImportReport
 from ..system import AnyMemory, MemorySystem
 from ..transfer import is_export, owned, refuse_nothing
 from .output import Output, cell, counted, counted_records, printable
+from .speakers import Speakers
 from .stores import known, only_user, opened, text_of, writing
 
 _COUNTS = (
@@ -53,6 +54,7 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
     )
     rows: dict[str, dict[str, Any]] = {}
     choices = Choices(args.secrets, args.deleted == "add")
+    heard: dict[str, Speakers] = {}
     with source:
         if is_export(source):
             raise InvalidInputError(
@@ -65,6 +67,8 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
         with writing(args, create=True) as memory:
             total, fault = ImportReport(), None
             for user, talk in chain([first] if first else [], talks):
+                if talk.user_id is None:
+                    heard.setdefault(user, Speakers()).hear(talk, source.name)
                 try:
                     counts, report, found = _added(memory, user, talk, choices)
                 except InvalidInputError as error:
@@ -77,6 +81,9 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
                 _sum(rows, finish(memory, user, flush=not args.no_flush))
                 out.note(_told(source.name, user, row))
             _tell(total, out)
+            for user, people in heard.items():
+                if told := people.choose(memory, user, args.me):
+                    out.note(f"note: {told}")
     made = [{**row, "seconds": round(row["seconds"], 3)} for row in rows.values()]
     if out.as_json:
         out.json(made)
@@ -105,7 +112,7 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
     if row["skipped"]:
         told += f", {row['skipped']:,} left out"
     if row["secrets"]:
-        told += f", {counted(row['secrets'], 'secret')} masked"
+        told += f", {counted(row['secrets'], 'secret')} masked (`--secrets keep` keeps them)"
     return told
 
 
@@ -127,7 +134,7 @@ def _tell(report: ImportReport, out: Output) -> None:
 
 def remember(memory: MemorySystem, user: str, conversation: Conversation) -> dict[str, Any]:
     """Adds a conversation, waits for its facts, and counts the results."""
-    counts, _, _ = _added(memory, user, conversation, Choices(memory.config.secrets))
+    counts, _, _ = _added(memory, user, conversation, Choices())
     more = finish(memory, user)
     for name in ("episodes", "facts", "seconds"):
         counts[name] += more[name]

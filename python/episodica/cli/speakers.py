@@ -1,0 +1,86 @@
+"""Whose profile it will be: ``ingest`` of a chat whose file does not say who its owner is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from ..errors import InvalidInputError
+from ..hints import shown
+from ..profile import is_own_name
+from ..readers import Conversation
+from ..system import MemorySystem
+
+# The most names that are listed.
+_LISTED = 5
+_TWO = 2
+
+
+class Speakers:
+    """The people of the chats that become one user's memory, and the titles of these chats."""
+
+    def __init__(self) -> None:
+        self._heard: Counter[str] = Counter()
+        self._titles: set[str] = set()
+
+    def hear(self, talk: Conversation, file: str) -> None:
+        """Takes the people of a chat into account."""
+        self._titles |= {talk.name, file}
+        for message in talk.messages:
+            if isinstance(message, Mapping) and message.get("role") == "user":
+                name = message.get("name")
+                self._heard.update([name] if isinstance(name, str) and name.strip() else ())
+
+    def choose(self, memory: MemorySystem, user: str, me: str | None) -> str | None:
+        """Notes in the memory who of them the user is, if it is told; what to say about it."""
+        names = {name.casefold(): name for name, _ in self._heard.most_common()}
+        if me is not None:
+            chosen = names.get(me.casefold())
+            if chosen is None:
+                raise InvalidInputError(
+                    f"nobody in the chat is called `{shown(me)}`",
+                    hint=f"`--me` is one of {self._listed(' or ')}; the messages are kept",
+                )
+            _state(memory, user, chosen)
+            return f"{user} is {chosen}"
+        known = memory.semantic_memories(user, attribute="name")
+        if (
+            len(names) < _TWO
+            or user.casefold() in names
+            or any(is_own_name(user, one) for one in known)
+        ):
+            return None
+        others = [name for name in names.values() if not self._is_titled(name)]
+        if len(names) == _TWO and len(others) == 1:
+            _state(memory, user, others[0])
+            why = "because the chat is named after the other"
+            return f"{user} is {others[0]}, {why}; `--me NAME` chooses another"
+        taken = memory.profile(user)
+        main = taken.name if taken else memory._engine.main_speaker(user)
+        return (
+            f"{self._listed(' and ')} speak here, and nothing says which of them {user} is: "
+            f"the profile is {main}'s; `--me NAME` chooses another"
+        )
+
+    def _listed(self, joint: str) -> str:
+        names = [name for name, _ in self._heard.most_common(_LISTED)]
+        names += ["others"] * (len(self._heard) > _LISTED)
+        return joint.join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+    def _is_titled(self, name: str) -> bool:
+        """Whether a chat is named after a person."""
+        written = re.escape(name)
+        whole = re.compile(rf"(?<!\w){written}(?!\w)" if name.isascii() else written, re.IGNORECASE)
+        return any(whole.search(title) for title in self._titles)
+
+
+def _state(memory: MemorySystem, user: str, name: str) -> None:
+    memory.remember(
+        user,
+        f"My name is {name}.",
+        kind="personal_info",
+        subject=user,
+        attribute="name",
+        value=name,
+    )

@@ -1,0 +1,129 @@
+"""Whose memory a chat becomes: found in the file, asked for, chosen, and told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from episodica import MemorySystem
+from episodica.cli.app import main
+
+GREG, MINA = "I'm allergic to walnuts.", "I'm allergic to cats."
+
+
+def chat(path: Path, *people: str) -> str:
+    said = {"Greg": GREG, "Mina": MINA}
+    lines = [
+        f"05/04/2025, 09:{at} - {name}: {said.get(name, 'I sing.')}\n"
+        for at, name in enumerate(people * 2, 10)
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def told_by_profile(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    capsys.readouterr()
+    assert main(["profile", *options]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", ["WhatsApp Chat with Greg.txt", "WhatsApp Chat mit greg.txt", "Greg"]
+)
+def test_a_chat_that_is_named_after_the_other_tells_who_i_am(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    file = chat(tmp_path / name, "Greg", "Mina")
+    assert main(["ingest", file, "--user", "me"]) == 0
+    assert "note: me is Mina, because the chat is named after the other" in capsys.readouterr().err
+    profile = told_by_profile(capsys)
+    assert profile.startswith("# Mina\n")
+    assert MINA in profile
+    assert GREG not in profile
+    of_greg = told_by_profile(capsys, "--of", "greg")
+    assert GREG in of_greg
+    assert MINA not in of_greg
+
+
+def test_a_chinese_name_needs_no_spaces_around_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = chat(tmp_path / "与陈建国的聊天.txt", "陈建国", "林小雨")
+    assert main(["ingest", file, "--user", "me"]) == 0
+    assert "me is 林小雨" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("people", [("Greg", "Mina"), ("Greg", "Mina", "Al")])
+def test_ingest_says_whose_profile_it_is_and_me_chooses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], people: tuple[str, ...]
+) -> None:
+    file = chat(tmp_path / "Alan.txt", *people)
+    assert main(["ingest", file, "--user", "me"]) == 0
+    told = capsys.readouterr().err
+    assert all(name in told for name in people)
+    assert "nothing says which of them me is" in told
+    taken = next(name for name in people if f"the profile is {name}'s" in told)
+    assert told_by_profile(capsys).startswith(f"# {taken}\n")
+    for me, others in (("mina", GREG), ("Greg", MINA)):
+        assert main(["ingest", file, "--user", "me", "--me", me]) == 0
+        assert f"me is {me.title()}" in capsys.readouterr().err
+        profile = told_by_profile(capsys)
+        assert profile.startswith(f"# {me.title()}\n")
+        assert others not in profile
+    assert main(["ingest", file, "--user", "me"]) == 0
+    assert "speak here" not in capsys.readouterr().err, "it is told already"
+
+
+def test_an_unknown_name_is_refused_with_the_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = chat(tmp_path / "chat.txt", "Greg", "Mina")
+    assert main(["ingest", file, "--user", "me", "--me", "Nina"]) == 1
+    told = capsys.readouterr().err
+    assert "nobody in the chat is called `Nina`" in told
+    assert "Greg or Mina" in told
+
+
+@pytest.mark.parametrize("user", ["Mina", "mina", "greg"])
+def test_a_user_with_a_name_of_the_chat_needs_no_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], user: str
+) -> None:
+    file = chat(tmp_path / "chat.txt", "Greg", "Mina")
+    assert main(["ingest", file, "--user", user]) == 0
+    told = capsys.readouterr().err
+    assert "speak here" not in told
+    assert "--me" not in told
+    assert told_by_profile(capsys).startswith(f"# {user.title()}\n")
+
+
+def test_a_stated_name_of_something_else_is_not_the_users(memory: MemorySystem) -> None:
+    said = {"role": "user", "name": "Greg", "content": GREG}
+    memory.add_messages("me", [said])
+    memory.flush("me")
+    memory.wait("me")
+    memory.remember("me", "My dog is Rex.", subject="dog", attribute="name", value="Rex")
+    assert GREG in memory.profile("me").to_markdown()
+    assert not memory.profile("me", of="Rex")
+
+
+def test_a_profile_of_nobody_names_the_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ingest", chat(tmp_path / "chat.txt", "Greg", "Mina"), "--user", "me"]) == 0
+    assert main(["profile", "me", "--of", "Nina"]) == 0
+    told = capsys.readouterr().err
+    assert "facts are known of " in told
+    assert "Greg" in told
+    assert "Mina" in told
+
+
+def test_a_note_that_was_learned_as_well_is_told_once(memory: MemorySystem) -> None:
+    text = "I'm allergic to peanuts since yesterday."
+    said = {"role": "user", "name": "me", "content": text, "timestamp": "2026-03-11T09:30:00Z"}
+    memory.add_messages("me", [said])
+    memory.flush("me")
+    memory.wait("me")
+    memory.remember("me", text, valid_from="2026-03-11T09:30:00Z")
+    [line] = memory.profile("me")
+    assert "yesterday [10 March 2026]" in line.content
