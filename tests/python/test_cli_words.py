@@ -53,6 +53,30 @@ def test_a_query_of_several_words_needs_no_quotes(
     assert "did you mean `alice`?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["search", "context", "explain", "recall"])
+def test_a_word_before_a_quoted_query_is_a_user(
+    users: list[str], capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command, "nobody", "where does she live"]) == 1
+    told = capsys.readouterr().err
+    assert "no such user: `nobody`" in told
+    assert "the store has `alice`" in told
+
+
+def test_words_without_a_user_are_the_query_of_the_only_one(
+    users: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["search", "nobody", "Lyon"])
+    told = capsys.readouterr().err
+    if users == SEVERAL:
+        assert status == 1
+    else:
+        assert status == 0
+        assert "no user is called `nobody`: all words are the query, to `alice`" in told
+        assert main(["search", "where does she live"]) == 0
+        assert "no user" not in capsys.readouterr().err
+
+
 def test_an_export_never_takes_a_user_for_a_file(
     users: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -65,6 +65,48 @@ def test_names_of_other_libraries_lead_to_ours(
 @pytest.mark.parametrize(
     ("call", "hint"),
     [
+        (lambda m: m.reset(), "for user in memory.users(): memory.delete_user_data(user)"),
+        (lambda m: m.from_config({}), "settings are arguments here: `MemorySystem(path"),
+        (lambda m: m.add_messages("al", "x", run_id="s"), "`session_id` is the name of `run_id`"),
+        (lambda m: m.get("al", memory_id="m"), "`id` is the name of `memory_id` here, write"),
+        (lambda m: m.delete("al", memory_id="m"), "`id` is the name of `memory_id` here, write"),
+        (lambda m: m.remember("al", "x", 1, 2, 3), 'write `memory.remember("alice"'),
+    ],
+)
+def test_calls_of_mem0_lead_to_ours(memory: MemorySystem, call: Call, hint: str) -> None:
+    with pytest.raises((AttributeError, TypeError)) as found:
+        call(memory)
+    assert hint in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.search("Lyon", filters={"user_id": "al"}),
+        lambda m: m.search("Lyon", filters={"user_id": "al", "run_id": "s"}, top_k=2),
+        lambda m: m.search(query="Lyon", filters={"user_id": "al"}),
+        lambda m: m.search("al", "Lyon", user_id="al"),
+        lambda m: m.search("Lyon", user_id="al"),
+    ],
+)
+def test_the_user_may_be_named_as_in_mem0(memory: MemorySystem, call: Call) -> None:
+    memory.add_messages("al", "I moved to Lyon.", session_id="s")
+    memory.add_messages("bo", "I moved to Lyon as well.", session_id="s")
+    found: Any = call(memory)
+    assert {message.content for hit in found for message in hit.messages} == {"I moved to Lyon."}
+
+
+def test_two_users_in_one_call_are_refused(memory: MemorySystem) -> None:
+    with pytest.raises(EpisodicaError) as found:
+        memory.search("bo", "Lyon", user_id="al")  # type: ignore[call-arg]
+    assert "two users: `al` and `bo`" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (lambda m: m.search("al", "x", run_id="s"), "did you mean `session_id`?"),
+        (lambda m: m.messages("al", run_id="s"), "did you mean `session_id`?"),
         (lambda m: m.search("al", "x", limit=3), "did you mean `top_k`?"),
         (lambda m: m.search("al", "x", filters={"a": 1}), "did you mean `where`?"),
         (lambda m: m.search("al", "x", kinds="facts"), "did you mean `semantic`?"),

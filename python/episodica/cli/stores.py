@@ -118,7 +118,8 @@ def user_and_query(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, st
     """The user and the query of ``USER QUERY…``.
 
     Without USER, the user is that of ``--user`` or the store's only one. With one user in the
-    store, all words are the query, unless the first word names the user.
+    store, all words are the query, unless the first word names the user. A query in quotes behind
+    another word shows that the word was meant for a user.
     """
     words: list[str] = args.words
     if args.user is not None:
@@ -129,7 +130,10 @@ def user_and_query(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, st
             f"which query? `{shown(words[0])}` is a user",
             hint=f"write the query after the user, or `--user {shown(words[0])}` before it",
         )
-    if len(users) == 1 and (len(words) == 1 or not near(words[0], users)):
+    is_quoted = any(" " in word for word in words[1:])
+    if len(users) == 1 and len(words) > 1 and not is_quoted and not near(words[0], users):
+        told = f"no user is called `{shown(words[0])}`: all words are the query, to `{users[0]}`"
+        sys.stderr.write(told + "\n")
         return users[0], text_of(words)
     if len(words) == 1:
         return only_user(memory), text_of(words)

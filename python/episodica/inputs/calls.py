@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from ..errors import InvalidInputError
 from ..hints import shown
 
+_BY_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # What other libraries call an operation.
@@ -33,7 +35,6 @@ _OTHER_NAMES = {
     "get_memories": "semantic_memories",
     "facts": "semantic_memories",
     "query": "search",
-    "reset": "delete_user_data",
     "retrieve": "search",
 }
 
@@ -49,8 +50,26 @@ _TAKES = {
 }
 
 
+# What other libraries do in one call.
+_RECIPES = {
+    "from_config": "settings are arguments here: `MemorySystem(path, timezone=..., llm=...)`",
+    "reset": "`for user in memory.users(): memory.delete_user_data(user)` does that here",
+}
+# Arguments of other libraries.
+_OTHER_ARGUMENTS = {
+    "conversation_id": "session_id",
+    "memory_id": "id",
+    "run_id": "session_id",
+    "thread_id": "session_id",
+}
+# mem0 names these in ``filters``.
+_OWNERS = {"user_id": "user_id", "agent_id": "agent_id", "run_id": "session_id"}
+
+
 def operation_hint(name: str) -> str:
     """A hint that names the operation for another library's name; empty for unknown names."""
+    if name in _RECIPES:
+        return f"\nhint: {_RECIPES[name]}"
     meant = _OTHER_NAMES.get(name)
     if meant is None:
         return ""
@@ -61,14 +80,23 @@ def forgiving(example: str) -> Callable[[F], F]:
     """Lets a method take its user by name after the other arguments. Errors show ``example``."""
 
     def decorate(method: F) -> F:
+        own = list(inspect.signature(method).parameters.values())[1:]
+        takes = sum(one.default is one.empty and one.kind is _BY_PLACE for one in own)
+
         def explained(error: TypeError, args: tuple[Any, ...], options: Any) -> TypeError:
             if _fits(method, args, options):
                 return error
-            return TypeError(f"{error}\nhint: write `{example}`")
+            known = {one.name for one in own}
+            ours = [
+                f"`{_OTHER_ARGUMENTS[name]}` is the name of `{name}` here, "
+                for name in options
+                if name not in known and _OTHER_ARGUMENTS.get(name) in known
+            ]
+            return TypeError(f"{error}\nhint: {''.join(ours)}write `{example}`")
 
         @wraps(method)
         def call(self: Any, *args: Any, **options: Any) -> Any:
-            args = _user_first(args, options)
+            args = _user_first(args, options, takes)
             try:
                 return method(self, *args, **options)
             except TypeError as error:
@@ -76,7 +104,7 @@ def forgiving(example: str) -> Callable[[F], F]:
 
         @wraps(method)
         async def call_async(self: Any, *args: Any, **options: Any) -> Any:
-            args = _user_first(args, options)
+            args = _user_first(args, options, takes)
             try:
                 return await method(self, *args, **options)
             except TypeError as error:
@@ -88,8 +116,21 @@ def forgiving(example: str) -> Callable[[F], F]:
     return decorate
 
 
-def _user_first(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-    return (options.pop("user_id"), *args) if args and "user_id" in options else args
+def _user_first(args: tuple[Any, ...], options: dict[str, Any], takes: int) -> tuple[Any, ...]:
+    """The arguments with the user first; ``takes`` is how many the method needs."""
+    filters = options.get("filters")
+    if isinstance(filters, Mapping) and "user_id" in filters and filters.keys() <= _OWNERS.keys():
+        options.update({_OWNERS[name]: value for name, value in options.pop("filters").items()})
+    if not args or "user_id" not in options:
+        return args
+    user = options.pop("user_id")
+    if len(args) >= takes and args[0] == user:
+        return args
+    if len(args) >= takes and isinstance(args[0], str) and isinstance(args[-1], str):
+        raise InvalidInputError(
+            f"two users: `{shown(user)}` and `{shown(args[0])}`", hint="name the user once, first"
+        )
+    return (user, *args)
 
 
 def _fits(method: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:

@@ -41,10 +41,12 @@ SEARCH_SYNONYMS = {
     **dict.fromkeys(("type", "types", "memory_type"), "kinds"),
     **dict.fromkeys(("kind", "category", "categories"), "fact_kinds"),
     **dict.fromkeys(("importance",), "min_importance"),
+    **dict.fromkeys(("run_id", "conversation_id", "thread_id"), "session_id"),
 }
 _LIST_SYNONYMS = {
     **dict.fromkeys((*_MANY, "top_k"), "limit"),
     **dict.fromkeys(("filter", "filters", "metadata"), "where"),
+    **dict.fromkeys(("run_id", "conversation_id", "thread_id"), "session_id"),
     **dict.fromkeys(("order", "order_by", "reverse", "sort"), "newest_first"),
 }
 _KIND_SYNONYMS = {
