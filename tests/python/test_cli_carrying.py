@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import runpy
 import subprocess
 import sys
@@ -55,6 +56,9 @@ def test_users_and_totals(filled: Cli, tmp_path: Path) -> None:
     assert head.split() == ["user", "messages", "episodes", "facts"]
     assert [row.split()[:3] for row in rows] == [["alice", "2", "1"], ["bob", "2", "1"]]
     assert [one["user_id"] for one in data_of(filled("users", "--json"))] == ["alice", "bob"]
+    shown = filled("stats").stdout
+    assert re.search(r"(?m)^facts +\d", shown)
+    assert "semantic" not in shown
     stats = data_of(filled("stats", "--json"))
     assert (stats["users"], stats["messages"], stats["episodes"]) == (2, 4, 2)
     size = sum(one.stat().st_size for one in (tmp_path / "memories").rglob("*") if one.is_file())

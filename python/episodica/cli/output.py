@@ -113,7 +113,7 @@ class Output:
         if self.as_json:
             self.json(data)
         else:
-            rows = ((path.replace("_", " "), cell(value)) for path, value in leaves(data, "."))
+            rows = ((_in_words(path), cell(value)) for path, value in leaves(data, "."))
             self.table(("", ""), rows)
 
     def ask(self, text: str) -> None:
@@ -211,6 +211,11 @@ def report(error: EpisodicaError, colour: str = "auto") -> None:
         cause = cause.__cause__
     if error.hint:
         sys.stderr.write(f"hint: {printable(error.hint)}\n")
+
+
+def _in_words(path: str) -> str:
+    """The name of a value, with the word that people read for a kind of records."""
+    return path.replace("semantic_memories", "facts").replace("_", " ")
 
 
 def counted(number: int, noun: str) -> str:

@@ -93,7 +93,7 @@ class Search(Arguments):
     kinds: _Kinds | None = Field(
         None,
         description="`episodic` (episodes), `semantic` (facts), `message`; default: messages, "
-        "each with its episode and its claims, and stated facts",
+        "each with its episode and the facts that quote it, and stated facts",
     )
     since: _Since = None
     until: _Until = None

@@ -336,6 +336,17 @@ def test_texts_are_corrected_and_messages_deleted(site: Service, visit: Visit) -
     assert [fact["content"] for fact in facts] == ["Lee lives in Braga."]
 
 
+@pytest.mark.parametrize("language", ["en-GB", "de-DE", "zh-CN"])
+def test_a_telephone_shows_the_first_episode_at_once(
+    site: Service, visit: Visit, language: str
+) -> None:
+    window = visit(site, width=400, language=language)
+    window.open(ALICE)
+    first = window.page.locator(".episodes .card h3").first.bounding_box()
+    assert first is not None
+    assert first["y"] + first["height"] < 700
+
+
 def test_a_user_is_deleted_only_by_name(site: Service, visit: Visit) -> None:
     site.add("mo", message("2024-02-01T10:00:00Z", "I live in Porto.", "Mo"))
     window = visit(site)
