@@ -323,7 +323,7 @@ def profile_of(
     chosen = [fact for fact in current if _person(fact) in names or (not of and _is_note(fact))]
     stated = {fact.quote.casefold() for fact in chosen if fact.quote}
     for fact in sorted(chosen, key=_rank):
-        # What was stated twice is told once; a quotation has its dates.
+        # A fact that was stated twice is told once; a quotation has its dates.
         if fact.quote is None and fact.content.casefold() in stated:
             continue
         stated.add(fact.content.casefold())

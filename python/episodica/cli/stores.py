@@ -118,7 +118,7 @@ def user_and_query(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, st
     """The user and the query of ``USER QUERY…``.
 
     Without USER, the user is that of ``--user`` or the store's only one. With one user in the
-    store, all words are the query, unless the first word names the user. A query in quotes behind
+    store, all words are the query, unless the first word names the user. A query in quotes after
     another word shows that the word was meant for a user.
     """
     words: list[str] = args.words

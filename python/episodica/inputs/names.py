@@ -106,7 +106,7 @@ KEYS = frozenset(FIELDS)
 # In metadata, the names up to this one say when a message was said. Others, such as `updated_at`,
 # may tell of something else.
 _LAST_TIME_IN_METADATA = "time"
-# A smaller number is no moment: it may count seconds or days.
+# A smaller number can't be a moment: it may count seconds or days.
 _LEAST_EPOCH = 10**8
 # Keys of chat APIs that are read elsewhere, or that say how an answer was made. They never become
 # metadata.

@@ -103,7 +103,7 @@ class _Rollout:
             self._say("item", self._turns(payload), when, line)
 
     def end(self) -> None:
-        """Notes what was copied."""
+        """Notes the copies."""
         if self._copies:
             count = f"{self._copies:,} message{'s' * (self._copies > 1)}"
             self.talk.note(f"{count} from before a fork, copied from another session")

@@ -246,7 +246,7 @@ _BREAK = re.compile(r"<(?:br|/p|/div|/li|/tr|/h\d)\b[^<>]*>", re.IGNORECASE)
 
 
 def without_elements(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str:
-    """The text without what stands between each opening and the next closing of the same name.
+    """The text without all between each opening and the next closing of the same name.
 
     The group ``name`` of both has the name, if there are several. In one pass: an opening without
     a closing stays, and costs no search to the end of the text.

@@ -19,7 +19,7 @@ from ..errors import InvalidInputError
 from ..inputs.names import KEYS, place_of, renamed
 from .conversation import UNDATED, Conversation, Statement
 
-# Seconds or milliseconds around the beginning of 1970 that are no time, but a missing one.
+# Seconds or milliseconds around the beginning of 1970 that stand for a missing time.
 _NO_TIME = 1e6
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
 _LONG_ID = 16

@@ -66,7 +66,7 @@ def _say(
 
 
 def _moment(given: object) -> Any:
-    """A time as a date or as seconds since 1970; ``None`` for what is none, such as 0."""
+    """A time as a date or as seconds since 1970; ``None`` for other values, such as 0."""
     if isinstance(given, str):
         with suppress(ValueError):
             given = float(given)

@@ -1,4 +1,4 @@
-"""What WhatsApp writes in the place of a message, or behind it, in the languages of its exports."""
+"""What WhatsApp writes in the place of a message, or after it, in the languages of its exports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MISSED = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_MARK = 60
-# What other messengers write behind an edited text.
+# What other messengers write after an edited text.
 _SUFFIXES = (
     *("(edited)", "(bearbeitet)", "(modifié)", "(editado)", "(editada)", "(modificato)"),
     *("(изменено)", "(düzenlendi)", "(已编辑)", "(已編輯)", "(編集済み)", "(편집됨)"),
@@ -63,7 +63,7 @@ def _plain(text: str) -> str:
 
 
 def stand_in(lines: list[str]) -> str | None:
-    """What lines stand for that are no words of a person; ``None`` for words."""
+    """What lines stand for instead of a person's words; ``None`` for words."""
     first = lines[0].strip("\u200e\u200f \r")
     options = [found[1] for one in lines[2:] if (found := _OPTION.fullmatch(one.strip()))]
     if _HEAD.fullmatch(first) and len(options) >= _LEAST_OPTIONS and len(set(options)) == 1:

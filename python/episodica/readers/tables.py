@@ -124,7 +124,7 @@ def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
 
 
 def _each(reader: Iterator[list[str]]) -> Iterator[list[str] | str]:
-    """The rows, or why a line is no row. The reader goes on with the next line."""
+    """The rows, or why a line can't be a row. The reader goes on with the next line."""
     while True:
         try:
             yield next(reader)

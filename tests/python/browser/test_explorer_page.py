@@ -345,6 +345,8 @@ def test_a_telephone_shows_the_first_episode_at_once(
     first = window.page.locator(".episodes .card h3").first.bounding_box()
     assert first is not None
     assert first["y"] + first["height"] < 700
+    window.open(f"{ALICE}/manage")
+    expect(window.page.locator(".tabs [aria-current=page]")).to_be_in_viewport(ratio=1)
 
 
 def test_a_user_is_deleted_only_by_name(site: Service, visit: Visit) -> None:

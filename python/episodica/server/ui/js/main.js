@@ -108,6 +108,7 @@ async function show() {
   main.removeAttribute("aria-busy");
   const title = main.querySelector("h1");
   document.title = title ? `${title.textContent} · episodica` : "episodica";
+  main.querySelector(".tabs [aria-current]")?.scrollIntoView({ inline: "nearest" });
   scrollTo(0, 0);
   title?.focus({ preventScroll: true });
 }

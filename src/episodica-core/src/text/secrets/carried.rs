@@ -5,7 +5,7 @@ use super::named::{
 };
 use super::{FoundSecret, is_random};
 
-/// The credentials of a header behind their scheme: "Authorization: Basic dXNlcjpwYXNz".
+/// The credentials of a header after their scheme: "Authorization: Basic dXNlcjpwYXNz".
 pub(super) fn header(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let is_bare = text[start..end].ends_with(' ');
     if text[..start].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {

@@ -3,7 +3,7 @@
 //! Four readers look for four kinds of signs: the beginnings that services give their keys
 //! (`formats`), blocks and words of a known form (`shapes`), names such as `password=` before a
 //! value (`named`), and numbers with check digits (`numbers`). Nothing is found by its randomness
-//! alone: hashes, ids and encoded images are no secrets. Each reader is linear in the length of the
+//! alone: hashes, ids and encoded images stay. Each reader is linear in the length of the
 //! text.
 
 mod carried;

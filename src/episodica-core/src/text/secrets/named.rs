@@ -1,4 +1,4 @@
-//! Values behind a name that says what they are: `password=`, "api key is", `Authorization:`,
+//! Values after a name that says what they are: `password=`, "api key is", `Authorization:`,
 //! `postgres://user:password@host`.
 
 use aho_corasick::AhoCorasick;
@@ -15,7 +15,7 @@ enum Promise {
     Key,
     /// After the scheme, such as `Bearer`.
     Header,
-    /// So many digits.
+    /// At least and at most this number of digits.
     Digits(usize, usize),
 }
 
@@ -73,7 +73,7 @@ const NAMES: &[(&str, Promise, &str)] = &[
     ("cvc", Promise::Digits(3, 4), "card code"),
 ];
 
-/// Parts of longer names whose value is no secret: `max_tokens`, `password_policy`, `token_type`.
+/// Parts of longer names whose value may be told: `max_tokens`, `password_policy`, `token_type`.
 pub(super) const OTHER_NAMES: &[&str] = &[
     "max",
     "min",
@@ -256,7 +256,7 @@ fn value_at(
             if matches!(after, Some('(' | '[')) {
                 return None;
             }
-            // Chinese writes no space behind a value.
+            // Chinese writes no space after a value.
             let value = &rest[..length];
             let ascii = value.find(|c: char| !c.is_ascii()).filter(|end| *end > 0);
             let is_cut = ascii.is_some_and(|end| value[end..].starts_with(is_unspaced));
@@ -327,7 +327,7 @@ fn whole_name(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     .then_some((start - front, end + tail.len()))
 }
 
-/// Where the value begins behind the name that ends at `end`, and whether words lead to it: `=`,
+/// Where the value begins after the name that ends at `end`, and whether words lead to it: `=`,
 /// `": "`, " is ".
 pub(super) fn operator(
     text: &str,
@@ -368,12 +368,12 @@ pub(super) fn spaces(text: &str) -> usize {
     text.bytes().take(4).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// Length of a backslash behind the spaces, before a quotation mark: JSON in JSON.
+/// Length of a backslash after the spaces, before a quotation mark: JSON in JSON.
 fn escapes(text: &str) -> usize {
     usize::from(text[spaces(text)..].starts_with("\\\""))
 }
 
-/// A character behind an unquoted value.
+/// A character after an unquoted value.
 pub(super) fn ends_value(c: char) -> bool {
     c.is_whitespace()
         || matches!(
@@ -402,7 +402,7 @@ pub(super) fn ends_value(c: char) -> bool {
         )
 }
 
-/// A password, told by the way or set, mixes kinds of characters and is no word for one.
+/// A password, told by the way or set, mixes kinds of characters, unlike a word for one.
 fn is_password(value: &str, is_told: bool, is_set: bool) -> bool {
     if !(6..=128).contains(&value.chars().count()) || is_reference(value) {
         return false;

@@ -3,14 +3,14 @@
 use super::named::{OTHER_NAMES, TELLS, clip, parts_of};
 use crate::text::script::is_unspaced;
 
-/// The most bytes and words of the way to a password, and the words behind "is" that may be one.
+/// The most bytes and words of the way to a password, and the words after "is" that may be one.
 const MAX_WAY: usize = 96;
 const MAX_WORDS: usize = 10;
 const MAX_BEHIND: usize = 3;
 /// The most letters of a script without spaces, such as 现在改成.
 const MAX_LETTERS: usize = 6;
 
-/// Where a password may begin behind the name that ends at `end`, within the same clause.
+/// Where a password may begin after the name that ends at `end`, within the same clause.
 pub(super) fn places(text: &str, end: usize) -> Vec<usize> {
     let rest = clip(&text[end..], MAX_WAY);
     let letters = rest.trim_start_matches(' ').chars().take_while(|c| is_unspaced(*c)).count();
