@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation import fit_relevance, nemori, reader, runner, speed, table
+from evaluation import contexts, fit_relevance, nemori, reader, runner, speed, table
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,6 +27,7 @@ def _parser() -> argparse.ArgumentParser:
     made = commands.add_parser("compare", help="two runs, question by question")
     table.add_options(made)
     made.set_defaults(run=table.compare)
+    _add_command(commands, "contexts", contexts)
     _add_command(commands, "reader", reader)
     _add_command(commands, "fit", fit_relevance)
     _add_command(commands, "nemori", nemori)

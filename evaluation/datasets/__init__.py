@@ -38,6 +38,7 @@ class Question:
     # Ids of the messages with the old statement, and of those with the new one (BEAM).
     updates: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     tags: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()  # parts of messages that prove the answer
     # Answer and messages of the published key, if an audit corrected them.
     published: tuple[str, tuple[str, ...], tuple[str, ...]] | None = None
 
@@ -146,7 +147,7 @@ def iso(moment: datetime) -> str:
 
 def load(name: str, data: Path, **options: Any) -> Dataset:
     """Reads a set by the name of its command."""
-    from evaluation.datasets import beam, gatemem, locomo, locomo_plus, longmemeval
+    from evaluation.datasets import beam, gatemem, locomo, locomo_plus, longmemeval, quotes
 
     loaders = {
         "beam": beam.load,
@@ -154,6 +155,7 @@ def load(name: str, data: Path, **options: Any) -> Dataset:
         "locomo": locomo.load,
         "locomo-plus": locomo_plus.load,
         "longmemeval": longmemeval.load,
+        "quotes": quotes.load,
     }
     if name in loaders:
         return loaders[name](data, **options)
