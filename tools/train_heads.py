@@ -21,7 +21,9 @@ which ``compact_numpy.py`` computes.
 * ``outcome``: an agent tells what it did or found (trained on agents' sentences only)
 * ``title``: tells the talk in which it stands (trained on talks whose best sentences are marked;
   one that tells half counts half)
-* the section of a profile in which the sentence belongs, or none: one softmax
+* the section of a profile in which the sentence belongs, or none: one softmax. It says yes at a
+  lower score where ``must`` and ``small_talk`` are sure (``SURER``): what is far from small talk
+  seldom needs the talk around it, and between must and must not are rules for one task.
 
 A score above 0 says yes. The scores of a quarter of the authors, by weights that saw none of their
 sentences, set the 0; then all sentences train the weights. The 0 is set for
@@ -50,9 +52,9 @@ from compact_numpy import vector
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "741236c5b1ba2a34fcc064d596a06b8cb84478c6ecfe0851381c690c5c6301cb"
+SHA256 = "a6067c82ce8f54fd91d18d77750b8cc08290433b3ec77e64f364d7c8382d38dd"
 
-FILES = ("chats", "chats_held", "authored", "talk", "plain", "second_talk", "titles")
+FILES = ("chats", "chats_held", "authored", "talk", "plain", "second_talk", "life", "titles")
 SINGLE = ("worth", "must", "small_talk", "unclear", "outcome", "title")
 # Sections of a profile, and their letters in a code.
 PLACES = {"none": "", "personal": "I", "work": "W", "taste": "T", "relation": "R", "goal": "G"}
@@ -76,9 +78,14 @@ SURE = {
     "must": ("talk", 0.7),
     "small_talk": ("authored", 0.8),
     "unclear": ("chats talk", 0.5),
-    "profile": ("chats chats_held talk", 0.76),
+    "profile": ("chats chats_held talk", 0.7),
     "outcome": ("authored talk", 0.9),
 }
+# How far a point of these heads' scores, up to so many, moves the score at which `profile` says
+# yes.
+SURER = ("must", "small_talk")
+MOVED = 0.4
+FAR = 6.0
 # Weights of a sentence: one that is only worth a note, for `must`; one of `plain.tsv`.
 ONLY_WORTH = 0.1
 FROM_PATTERN = 0.5
@@ -380,12 +387,25 @@ def left_out(x: Inputs, rows: list[Labelled], head: str) -> np.ndarray:
     return x.times(weights) + bias
 
 
-def threshold(head: str, rows: list[Labelled], scores: np.ndarray) -> float:
-    """The score at which a head begins to say yes, from the scores of the setters' sentences."""
+def moved(margin: np.ndarray, others: dict[str, np.ndarray]) -> np.ndarray:
+    """How far `profile` says yes, next to the scores of the heads of `SURER`."""
+    return margin + MOVED * np.sum([np.abs(others[head]).clip(0, FAR) for head in SURER], 0)
+
+
+def threshold(
+    head: str, rows: list[Labelled], scores: np.ndarray, known: dict[str, np.ndarray]
+) -> float:
+    """The score at which a head begins to say yes, from the scores of the setters' sentences.
+
+    `known` has the scores of earlier heads: only what these keep can be in a profile.
+    """
     wanted = np.array([row.says("worth" if head == "must" else head) for row in rows])
     source, sure = SURE.get(head, ("", 0.0))
     files = source.split() or FILES
     among = np.array([row.sets() and row.source in files and row.trains(head) for row in rows])
+    if head == "profile":
+        among &= (known["small_talk"] <= 0) & ((known["worth"] > 0) | (known["must"] > 0))
+        scores = moved(scores, known)
     order = np.argsort(-scores[among], kind="stable")
     right = np.cumsum(wanted[among][order])
     taken = np.arange(1, len(order) + 1)
@@ -402,12 +422,14 @@ def train(x: Inputs, rows: list[Labelled]) -> bytes:
     Scale, scale of the vector's weights and bias of each head (float32); a row for each bucket,
     then one for each dimension of the vector, with a signed byte for each head.
     """
-    columns, biases = [], []
+    columns, biases, known = [], [], {}
     for head in (*SINGLE, "profile"):
         y, counts = targets(rows, head), importance(rows, head)
         inside = counts > 0
         weights, bias = fitted(x.only(inside), y[inside], counts[inside])
-        limit = threshold(head, rows, margins(left_out(x, rows, head)))
+        scores = margins(left_out(x, rows, head))
+        limit = threshold(head, rows, scores, known)
+        known[head] = scores - limit
         # For the sections, that of "none" moves.
         bias[0] += limit if len(bias) > 1 else -limit
         columns += list(weights.T)

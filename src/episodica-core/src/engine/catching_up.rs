@@ -8,11 +8,11 @@
 use std::sync::Arc;
 
 use crate::control::CallControl;
-use crate::engine::background::work_status::WorkOutcome;
+use crate::engine::background::pending::note_unfinished;
 use crate::engine::lifecycle::Engine;
 use crate::engine::services::EngineServices;
 use crate::engine::user::{OpenUser, UserGuard};
-use crate::engine::writing::form::{BufferCut, form_in_turn, form_user};
+use crate::engine::writing::form::{BufferCut, form_in_turn};
 use crate::error::{ErrorKind, Result};
 use crate::model::Episode;
 
@@ -48,7 +48,7 @@ impl Engine {
         match derive_rest(&self.services, user, control) {
             Err(error) if error.kind() == ErrorKind::Interrupted => control.check(),
             Err(error) => {
-                note_failure(&self.services, user, &error);
+                note_unfinished(&self.services, user, &error);
                 Ok(())
             }
             Ok(_) => Ok(()),
@@ -82,25 +82,4 @@ fn derive_rest(
         return Ok(Vec::new());
     };
     form_in_turn(services, user, BufferCut::Finished, control)
-}
-
-/// Derives what the last additions left, as work of the queue. The next operation repeats what
-/// fails.
-pub(crate) fn derive_in_background(
-    services: &EngineServices,
-    user: &OpenUser,
-    control: &dyn CallControl,
-) -> Result<WorkOutcome> {
-    if let Err(error) = form_user(services, user, BufferCut::Finished, control) {
-        control.check()?;
-        note_failure(services, user, &error);
-    }
-    Ok(WorkOutcome::Done)
-}
-
-fn note_failure(services: &EngineServices, user: &OpenUser, error: &crate::error::Error) {
-    // Another process was faster, or the user was deleted or opened again.
-    if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Closed) {
-        services.counters.note_failure(Some(&user.owner.user), error);
-    }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use crate::control::CallControl;
 use crate::engine::asking::conversation::{model_session, write_trace};
 use crate::engine::background::work_status::WorkOutcome;
-use crate::engine::catching_up::derive_in_background;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -23,7 +22,7 @@ use crate::engine::writing::form::{
 };
 use crate::engine::writing::ingest::embed_messages;
 use crate::engine::writing::learn::{learn_by_rules, unlearned_episodes};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Episode, Message, REFUSED};
 use crate::store::{DeadLetter, TurnHolder};
 
@@ -49,9 +48,30 @@ pub(crate) fn work_on(
     is_crowded: &dyn Fn() -> bool,
 ) -> Result<WorkOutcome> {
     if services.derives_alone() {
-        return derive_in_background(services, user, control);
+        return derive_rest(services, user, control);
     }
     decide_anew(services, control, || work_on_once(services, user, control, is_crowded))
+}
+
+/// Derives what additions of a message or two left. The next operation repeats what fails.
+fn derive_rest(
+    services: &EngineServices,
+    user: &OpenUser,
+    control: &dyn CallControl,
+) -> Result<WorkOutcome> {
+    if let Err(error) = form_user(services, user, BufferCut::Finished, control) {
+        control.check()?;
+        note_unfinished(services, user, &error);
+    }
+    Ok(WorkOutcome::Done)
+}
+
+/// Notes for `health` why something was not derived, unless another process was faster, or the
+/// user was deleted or opened again.
+pub(crate) fn note_unfinished(services: &EngineServices, user: &OpenUser, error: &Error) {
+    if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Closed) {
+        services.counters.note_failure(Some(&user.owner.user), error);
+    }
 }
 
 /// Waits for the turn among processes, so that two processes don't pay a model for the same

@@ -13,6 +13,8 @@ pub(crate) mod fold;
 pub mod model;
 mod own_words;
 mod records;
+#[cfg(test)]
+mod tests_sections;
 
 pub use candidate::{FactCandidate, FactExtraction, TurnedDown};
 pub use claims::{RULES_VERSION, asked_before, extract_quotes, turned_down};

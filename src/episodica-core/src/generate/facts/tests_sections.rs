@@ -1,0 +1,74 @@
+//! What is quoted without a model, and in which section of a profile.
+
+use crate::config::MemoryConfig;
+use crate::generate::facts::extract_quotes;
+use crate::model::MemoryKind::{self, Event, PersonalInfo, Preference, Relationship, WorkHistory};
+use crate::model::testing::said;
+
+/// The sections of what is quoted of a text.
+fn sections(text: &str) -> Vec<MemoryKind> {
+    let message = said(0, "user", Some("Mira"), "2024-03-11T09:30:00+01:00", text);
+    let found = extract_quotes(&[message], &MemoryConfig::default());
+    found.candidates.iter().map(|one| one.kind).collect()
+}
+
+#[test]
+fn a_profile_takes_health_rules_and_events_of_life_whatever_their_length_and_date() {
+    for (text, section) in [
+        ("I have been allergic to nuts since 2009.", PersonalInfo),
+        ("I got married in June 2023.", PersonalInfo),
+        ("I was diagnosed with coeliac disease on 10 June 2023.", PersonalInfo),
+        ("We moved to Turku at the end of April.", PersonalInfo),
+        ("My birthday is on 19 November.", PersonalInfo),
+        ("Meine neue Telefonnummer ist 0155 240 771.", PersonalInfo),
+        ("Ich wohne jetzt in Husum.", PersonalInfo),
+        ("Always answer me in Finnish.", PersonalInfo),
+        ("Ich bin schwanger.", PersonalInfo),
+        ("我们上个月搬到温州了。", PersonalInfo),
+        ("Je suis née le 3 avril 1980.", PersonalInfo),
+        ("我对青霉素过敏。", PersonalInfo),
+        (
+            "I have had a severe allergy to sesame ever since a kebab put me in hospital for \
+             three nights in 2014, so please check every single sauce.",
+            PersonalInfo,
+        ),
+        ("My daughter was born on 9 January 2024.", Relationship),
+        ("Unser Sohn heißt Jasper.", Relationship),
+        ("I work as a nurse in Leeds.", WorkHistory),
+        ("I started as a porter at the hospital on Monday.", WorkHistory),
+        ("Soy enfermera en Burgos.", WorkHistory),
+        ("I love sea swimming.", Preference),
+    ] {
+        assert_eq!(sections(text), [section], "{text}");
+    }
+    for text in [
+        "We moved the call to Thursday.",
+        "My appointment at the optician is on Friday at ten.",
+        "The roof of the shed leaks again.",
+    ] {
+        assert!(sections(text).iter().all(|kind| *kind == Event), "{text}: {:?}", sections(text));
+    }
+}
+
+#[test]
+fn requests_to_forget_and_words_that_tell_nothing_are_not_quoted() {
+    for text in [
+        "Please forget what I said about my illness.",
+        "Please forget that I have asthma.",
+        "Vergiss bitte meine Telefonnummer.",
+        "Oublie mon adresse, s'il te plaît.",
+        "Olvida lo de mi alergia, por favor.",
+        "请忘掉我的电话号码。",
+        "Never mind.",
+        "I'm home.",
+        "我到家了。",
+        "You can do it, I believe in you!",
+        "Congrats, Lena!",
+        "Your kind words mean so much to me.",
+        "I'm excited as well!",
+        "Reminder: Beech and Beechwood are two sites, don't mix them up.",
+        "Status note for Beech: nothing new, the rules stay as they are.",
+    ] {
+        assert_eq!(sections(text), [], "{text}");
+    }
+}
