@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::model::ServiceHealth;
 
 pub use compact::{COMPACT_MODEL, CompactEmbedder};
-pub(crate) use compact::{piece_ids, piece_scores};
+pub(crate) use compact::{piece_ids, word_piece_scores};
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
 pub use static_table::{
     STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector,

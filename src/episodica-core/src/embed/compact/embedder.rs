@@ -65,9 +65,9 @@ pub(crate) fn piece_ids(text: &str) -> Vec<u16> {
     shared().pieces.split(text, MAX_TOKENS)
 }
 
-/// The score of each piece by its number: the logarithm of its probability.
-pub(crate) fn piece_scores() -> Vec<f32> {
-    shared().pieces.scores()
+/// The score of each piece by its number: the logarithm of its probability; 0 for one with a digit.
+pub(crate) fn word_piece_scores() -> Vec<f32> {
+    shared().pieces.word_scores()
 }
 
 impl Embedder for CompactEmbedder {

@@ -9,4 +9,4 @@ mod forward;
 mod pieces;
 
 pub use embedder::{COMPACT_MODEL, CompactEmbedder};
-pub(crate) use embedder::{piece_ids, piece_scores};
+pub(crate) use embedder::{piece_ids, word_piece_scores};

@@ -38,10 +38,14 @@ impl PieceVocabulary {
         Self { pieces, longest }
     }
 
-    /// The score of each piece, by its id.
-    pub(super) fn scores(&self) -> Vec<f32> {
+    /// The score of each piece without a digit, by its id; 0 for the others.
+    pub(super) fn word_scores(&self) -> Vec<f32> {
         let mut scores = vec![0.0; self.pieces.len()];
-        self.pieces.values().for_each(|(id, score)| scores[usize::from(*id)] = *score);
+        for (piece, (id, score)) in &self.pieces {
+            if !piece.contains(|c: char| c.is_ascii_digit()) {
+                scores[usize::from(*id)] = *score;
+            }
+        }
         scores
     }
 

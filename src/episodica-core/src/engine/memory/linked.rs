@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use rustc_hash::FxHashMap;
 
 use crate::engine::memory::view::UserView;
+use crate::generate::links::LINKED_ODDS;
 use crate::model::{FactLink, KeptSide, SemanticMemory};
 
 /// The slots of an earlier and a later fact.
@@ -14,10 +15,10 @@ type SlotPair = (u32, u32);
 /// The links of a view that are shown, without their words.
 #[derive(Debug, Default)]
 pub(crate) struct ShownLinks {
-    /// In the order in which they were learned. If A was followed by B and B by C, a link of A with
-    /// C is left out.
+    /// In the order in which they were learned. If a message A was followed by B and B by C, a link
+    /// of A with C is left out.
     pub pairs: Vec<SlotPair>,
-    /// All links by the slot of the message with the earlier words, the latest later words first.
+    /// The links, those left out above as well, by the slot of the message with the earlier words, the latest later words first.
     pub of_messages: FxHashMap<u32, Vec<SlotPair>>,
 }
 
@@ -51,7 +52,8 @@ fn part(fact: &SemanticMemory, span: [u32; 2]) -> Option<&str> {
 }
 
 impl UserView {
-    /// The links between facts that are there and not hidden.
+    /// The links between facts that are there and not hidden, one for each two messages that are
+    /// surely about the same thing.
     pub fn shown_links(&self) -> &ShownLinks {
         self.shown_links.get_or_init(|| {
             let is_shown = |slot: &u32| !self.is_fact_hidden(*slot);
@@ -60,16 +62,43 @@ impl UserView {
                 let olds = self.linked.get(new).iter().filter_map(|old| self.facts.slot_of(*old));
                 pairs.extend(olds.filter(is_shown).map(|old| (old, new)));
             }
+            let mut pairs = self.surest_of_messages(&pairs);
             let of_messages = self.by_message(&pairs);
-            let known: HashSet<SlotPair> = pairs.iter().copied().collect();
-            let mut next: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-            pairs.iter().for_each(|(old, new)| next.entry(*old).or_default().push(*new));
-            pairs.retain(|(old, new)| {
-                let mut between = next[old].iter().filter(|one| *one != new);
-                !between.any(|one| known.contains(&(*one, *new)))
+            let messages = |(old, new): SlotPair| (self.sources.get(old), self.sources.get(new));
+            let known: HashSet<_> = pairs.iter().copied().map(messages).collect();
+            let mut next: FxHashMap<&[u32], Vec<&[u32]>> = FxHashMap::default();
+            known.iter().for_each(|(old, new)| next.entry(old).or_default().push(new));
+            pairs.retain(|pair| {
+                let (old, new) = messages(*pair);
+                let mut between = next[old].iter().filter(|one| **one != new);
+                !between.any(|one| known.contains(&(*one, new)))
             });
             ShownLinks { pairs, of_messages }
         })
+    }
+
+    /// The surest of the links between two messages, if all of them together are sure enough. One
+    /// about which the user decided stays.
+    fn surest_of_messages(&self, pairs: &[SlotPair]) -> Vec<SlotPair> {
+        type Messages<'v> = (&'v [u32], &'v [u32]);
+        let mut of_messages: FxHashMap<Messages<'_>, (f32, f32, SlotPair)> = FxHashMap::default();
+        let mut decided: HashSet<SlotPair> = HashSet::new();
+        for pair in pairs {
+            let Some(linked) = self.linked_facts(*pair) else { continue };
+            if linked.link.kept.is_some() {
+                decided.insert(*pair);
+            }
+            let odds = linked.link.score / (1.0 - linked.link.score).max(f32::EPSILON);
+            let messages = (self.sources.get(pair.0), self.sources.get(pair.1));
+            let (sum, best, of_best) = of_messages.entry(messages).or_insert((0.0, 0.0, *pair));
+            *sum += odds;
+            if odds > *best {
+                (*best, *of_best) = (odds, *pair);
+            }
+        }
+        let sure = of_messages.into_values().filter(|(sum, ..)| *sum >= LINKED_ODDS);
+        let sure: HashSet<SlotPair> = sure.map(|(.., pair)| pair).chain(decided).collect();
+        pairs.iter().filter(|pair| sure.contains(pair)).copied().collect()
     }
 
     fn by_message(&self, pairs: &[SlotPair]) -> FxHashMap<u32, Vec<SlotPair>> {

@@ -1,6 +1,6 @@
 //! Links new quotations with earlier ones of the same speaker.
 //!
-//! Whether two quotations are linked depends on their words alone, so a deletion that takes one
+//! How sure a link of two quotations is depends on their words alone, so a deletion that takes one
 //! away leaves the links of the others as they are.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::index::TextTerms;
 use crate::model::{FactLink, FactQuote, LinkKind, SaidBy, SemanticMemory};
 
 /// Number of earlier quotations that are compared: those that share the rarest words.
-const COMPARED: usize = 16;
+const COMPARED: usize = 32;
 /// A word in more facts than this finds no quotation to compare.
 const FREQUENT: usize = 2_000;
 /// Most links of a quotation, the latest.

@@ -1,20 +1,21 @@
-//! Compares two sentences by the pieces that both have and their rarity, and by numbers.
+//! Compares two sentences by the pieces that both have and their rarity, and by numbers; tells
+//! which pieces a later sentence has.
 //! `tools/link_features.py` computes the same.
 
 use std::cmp::Ordering;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::embed::{piece_ids, piece_scores};
+use crate::embed::{piece_ids, word_piece_scores};
 use crate::fork::ForkLazy;
 
 /// Number of features of a pair.
-pub(super) const FEATURES: usize = 10;
+pub(super) const FEATURES: usize = 12;
 /// The features of a pair, in the order of `PAIR` in `tools/link_features.py`.
 pub(super) type PairFeatures = [f32; FEATURES];
 
 /// Sentences that share less rarity than this are not compared.
-const LEAST_SHARED: f32 = 1.0;
+const LEAST_SHARED: f32 = 3.0;
 /// What a later sentence has to say beyond the earlier one, in rarity, to say more.
 const SAYS_MORE: f32 = 0.5;
 /// The shared rarity that counts most.
@@ -23,6 +24,8 @@ const MOST_SHARED: f32 = 20.0;
 const MAX_CHARS: usize = 2_000;
 /// A piece with a higher score than minus this says nothing about a topic.
 const COMMON: f32 = 8.0;
+/// Number of pieces from the beginning of a sentence that its heads read.
+const HEAD_PIECES: usize = 96;
 
 /// What is compared of a sentence.
 #[derive(Debug, Clone)]
@@ -31,7 +34,11 @@ pub(super) struct SentencePieces {
     rare: Vec<(u16, f32)>,
     /// Sum of the rarities, at least 1.
     rarity: f32,
+    /// Distinct pieces that follow one another, ascending.
+    neighbours: Vec<[u16; 2]>,
     numbers: Vec<String>,
+    /// Distinct pieces at its beginning.
+    first: Vec<u16>,
 }
 
 impl SentencePieces {
@@ -40,23 +47,42 @@ impl SentencePieces {
             Some((end, _)) => &text[..end],
             None => text,
         };
-        let mut distinct = piece_ids(text);
-        distinct.sort_unstable();
-        distinct.dedup();
-        let rare: Vec<(u16, f32)> = distinct
+        let pieces = piece_ids(text);
+        let neighbours = pieces.windows(2).map(|pair| [pair[0], pair[1]]).collect();
+        let first = distinct(pieces.iter().take(HEAD_PIECES).copied().collect());
+        let rare: Vec<(u16, f32)> = distinct(pieces)
             .into_iter()
             .map(|piece| (piece, rarity(piece)))
             .filter(|(_, rarity)| *rarity > 0.0)
             .collect();
         let total: f32 = rare.iter().map(|(_, rarity)| rarity).sum();
-        Self { rare, rarity: total.max(1.0), numbers: numbers(text) }
+        Self {
+            rare,
+            rarity: total.max(1.0),
+            neighbours: distinct(neighbours),
+            numbers: numbers(text),
+            first,
+        }
+    }
+
+    /// The distinct pieces that the heads of a sentence read.
+    pub fn of_heads(&self) -> &[u16] {
+        &self.first
     }
 }
 
-/// How much a piece says: 0 for common ones, about 6 for the rarest.
+fn distinct<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    items.sort_unstable();
+    items.dedup();
+    items
+}
+
+/// How much a piece says: 0 for common ones and numbers, about 6 for the rarest.
 fn rarity(piece: u16) -> f32 {
-    static TABLE: ForkLazy<Vec<f32>> =
-        ForkLazy::new(|| piece_scores().iter().map(|score| (-score - COMMON).max(0.0)).collect());
+    static TABLE: ForkLazy<Vec<f32>> = ForkLazy::new(|| {
+        let scores = word_piece_scores();
+        scores.iter().map(|score| (-score - COMMON).max(0.0)).collect()
+    });
     TABLE.get(usize::from(piece)).copied().unwrap_or(0.0)
 }
 
@@ -106,6 +132,9 @@ pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Optio
     let flag = |holds: bool| f32::from(u8::from(holds));
     let has_same = later.numbers.iter().any(|number| earlier.numbers.contains(number));
     let has_other = later.numbers.iter().any(|number| !earlier.numbers.contains(number));
+    let is_other_number = !earlier.numbers.is_empty() && has_other;
+    let is_shared = |pair: &&[u16; 2]| earlier.neighbours.binary_search(pair).is_ok();
+    let both = later.neighbours.iter().filter(is_shared).count() as f32;
     let [rarest, second, third] = shared.rarest.map(|rarity| rarity / 5.0);
     Some([
         shared.total.min(MOST_SHARED) / 10.0,
@@ -115,9 +144,11 @@ pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Optio
         second,
         third,
         flag(has_same),
-        flag(!earlier.numbers.is_empty() && has_other),
+        flag(is_other_number),
         flag(earlier.numbers.is_empty() && !later.numbers.is_empty()),
-        flag(later.rarity - shared.total >= SAYS_MORE),
+        flag(later.rarity - shared.total >= SAYS_MORE || is_other_number),
+        both / earlier.neighbours.len().max(1) as f32,
+        both / later.neighbours.len().max(1) as f32,
     ])
 }
 

@@ -5,9 +5,11 @@
 //! them. Sentences that only the world connects ("I live in Oslo", "I moved to Bergen") share no
 //! word and are not linked; a sentence that only says the same again seldom is.
 //!
-//! Whether two quotations are linked depends on their words alone, never on what else is in the
-//! store. The ten weights were learned from pairs of sentences (`tools/train_links.py`,
-//! `tools/labels/links.tsv`), and how rare a word is comes from the encoder's vocabulary.
+//! How sure a link of two quotations is depends on their words alone, never on what else is in the
+//! store: on the pieces that both have and their rarity in the encoder's vocabulary, on numbers,
+//! and on two heads that read whether the later sentence says that something changed or may
+//! change. The weights were learned from pairs of sentences (`tools/train_links.py`,
+//! `tools/labels/links.tsv`). The links of two messages count together ([`LINKED_ODDS`]).
 
 mod features;
 mod weights;
@@ -16,13 +18,15 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use features::{SentencePieces, compare};
-use weights::score_link;
+use weights::{MOST_OF_SENTENCE, score_pair, score_sentence};
 
 use crate::generate::episode::spoken_sentences;
 use crate::text::heads::SentenceHeads;
 
-/// Least logit of a link.
-const LINKED: f32 = -0.3;
+/// Least odds of a link that is shown: the sum over all links of two messages.
+pub(crate) const LINKED_ODDS: f32 = 0.5;
+/// Least logit of a pair of sentences that counts.
+const COUNTED: f32 = -2.0;
 /// Least score of the head `worth`, and greatest of the head `unclear`, of a sentence of several
 /// that may be linked: it is nearly worth a note, and stands alone, as a quotation of one does.
 const WORTH: f32 = -1.0;
@@ -40,6 +44,8 @@ struct LinkableSentence {
     /// Where the sentence stands in the quotation, in bytes.
     range: Range<usize>,
     pieces: SentencePieces,
+    /// What the sentence adds to the logit of its links with earlier ones, as far as it was asked.
+    moves: OnceCell<f32>,
     /// Whether it may be linked, as far as it was asked.
     may_be_linked: OnceCell<bool>,
 }
@@ -63,6 +69,7 @@ impl LinkableQuote {
         let sentences = told.map(|unit| LinkableSentence {
             pieces: SentencePieces::of(&text[unit.start..unit.end]),
             range: unit.start..unit.end,
+            moves: OnceCell::new(),
             may_be_linked: OnceCell::new(),
         });
         Self { sentences: sentences.collect(), text: text.to_owned() }
@@ -75,26 +82,37 @@ impl LinkableQuote {
         })
     }
 
-    /// The surest link of this earlier quotation with a later one, if any.
+    /// What the heads add to the links of a sentence with earlier ones.
+    fn moves(&self, sentence: &LinkableSentence) -> f32 {
+        let read = || score_sentence(&self.text[sentence.range.clone()], &sentence.pieces);
+        *sentence.moves.get_or_init(read)
+    }
+
+    /// The link of this earlier quotation with a later one, if any: between the two sentences that
+    /// are most surely about the same thing.
     pub fn link_with(&self, later: &Self) -> Option<SentenceLink> {
+        let mut odds = 0.0;
         let mut best: Option<(f32, &Range<usize>, &Range<usize>)> = None;
         for new in &later.sentences {
             for old in &self.sentences {
                 let Some(features) = compare(&old.pieces, &new.pieces) else { continue };
-                let score = score_link(&features);
-                if score > LINKED
-                    && best.is_none_or(|(known, ..)| score > known)
-                    && self.may_link(old)
-                    && later.may_link(new)
-                {
-                    best = Some((score, &old.range, &new.range));
+                let of_pair = score_pair(&features);
+                if of_pair + MOST_OF_SENTENCE <= COUNTED {
+                    continue;
+                }
+                let score = of_pair + later.moves(new);
+                if score > COUNTED && self.may_link(old) && later.may_link(new) {
+                    odds += score.exp();
+                    if best.is_none_or(|(known, ..)| score > known) {
+                        best = Some((score, &old.range, &new.range));
+                    }
                 }
             }
         }
-        best.map(|(score, old, new)| SentenceLink {
+        best.map(|(_, old, new)| SentenceLink {
             old: old.clone(),
             new: new.clone(),
-            score: 1.0 / (1.0 + (-score).exp()),
+            score: odds / (1.0 + odds),
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Links of everyday sentences, and inputs that no careful caller gives.
 
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::features::{PairFeatures, SentencePieces, compare};
-use super::weights::score_link;
+use super::weights::{FILE, score_pair, score_sentence};
 use super::*;
 
 fn link(earlier: &str, later: &str) -> Option<SentenceLink> {
@@ -18,6 +19,11 @@ fn what_was_said_later_about_the_same_thing_is_linked() {
         ("The plumber comes on Monday at nine.", "Correction: the plumber comes on Monday at ten."),
         ("My exam is on 3 June.", "They may move my exam to 10 June, nothing is fixed yet."),
         ("Mein Zug fährt um 7:42 Uhr.", "Mein Zug fährt jetzt um 8:05 Uhr."),
+        ("The bakery opens on 8 March.", "The bakery opens on 15 March."),
+        ("Mein Kurs beginnt am 13. November.", "Mein Kurs beginnt am 20. November."),
+        ("Die Miete beträgt 310 Euro.", "Die Miete beträgt 345 Euro."),
+        ("My dog weighs 8.2 kg.", "So my dog weighs 8.9 kg, not 8.2."),
+        ("My backup contact is my uncle.", "I replaced my uncle by my aunt as my backup contact."),
         ("My locker number is 4417.", "Actually my locker number is 4471, not 4417."),
         ("Mon numéro de casier est le 4417.", "Mon numéro de casier est le 4471 maintenant."),
         ("Mi jefe es Andrés.", "Mi jefe ya no es Andrés, ahora es Lola."),
@@ -58,35 +64,44 @@ fn the_sentence_that_is_meant_is_linked() {
 
 #[test]
 fn features_and_scores_are_those_of_the_recipe() {
-    let pairs: [(&str, &str, PairFeatures, f32); 3] = [
+    let pairs: [(&str, &str, PairFeatures, [f32; 2]); 3] = [
         (
-            "I live in Oslo, near the harbour.",
-            "I moved to Bergen yesterday, so no more Oslo for me.",
-            [0.1077, 0.0803, 0.0581, 0.109, 0.1064, 0.0, 0.0, 0.0, 0.0, 1.0],
-            -6.195,
+            "My sister lives in Porto.",
+            "My sister plays the cello.",
+            [0.6714, 0.41, 0.4221, 1.1061, 0.2366, 0.0, 0.0, 0.0, 0.0, 1.0, 0.2, 0.1429],
+            [-0.333, -2.595],
         ),
         (
             "The gate code is 7712.",
             "New gate code: 3390, not 7712.",
-            [1.4566, 1.0, 0.6029, 1.0149, 0.7842, 0.7436, 1.0, 1.0, 0.0, 1.0],
-            1.465,
+            [0.8996, 1.0, 0.6914, 1.0149, 0.7842, 0.0, 1.0, 1.0, 0.0, 1.0, 0.5, 0.3],
+            [2.62, 1.989],
         ),
         (
             "我的储物柜是218号。",
             "我的储物柜换成305号了。",
-            [1.9177, 0.8692, 0.6689, 1.0663, 1.0359, 0.6233, 0.0, 1.0, 0.0, 1.0],
-            1.576,
+            [1.9177, 0.974, 0.7415, 1.0663, 1.0359, 0.6233, 0.0, 1.0, 0.0, 1.0, 0.4444, 0.3636],
+            [2.395, 1.457],
         ),
     ];
-    for (earlier, later, features, score) in pairs {
-        let found = compare(&SentencePieces::of(earlier), &SentencePieces::of(later));
-        let found = found.expect("they share a word");
+    for (earlier, later, features, [pair, sentence]) in pairs {
+        let pieces = SentencePieces::of(later);
+        let found = compare(&SentencePieces::of(earlier), &pieces).expect("they share a word");
         for (found, expected) in found.iter().zip(features) {
             assert!((found - expected).abs() < 1e-3, "{later}: {found} {expected}");
         }
-        let found = score_link(&found);
-        assert!((found - score).abs() < 0.01, "{later}: {found} {score}");
+        let found = [score_pair(&found), score_sentence(later, &pieces)];
+        for (found, expected) in found.iter().zip([pair, sentence]) {
+            assert!((found - expected).abs() < 0.01, "{later}: {found} {expected}");
+        }
     }
+}
+
+#[test]
+fn the_file_is_the_one_of_the_recipe() {
+    let digest = Sha256::digest(FILE);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(include_str!("../../../../../tools/train_links.py").contains(&hex), "{hex}");
 }
 
 proptest! {
