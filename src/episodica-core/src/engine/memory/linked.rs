@@ -18,7 +18,8 @@ pub(crate) struct ShownLinks {
     /// In the order in which they were learned. If a message A was followed by B and B by C, a link
     /// of A with C is left out.
     pub pairs: Vec<SlotPair>,
-    /// The links, those left out above as well, by the slot of the message with the earlier words, the latest later words first.
+    /// The links, with those left out above, by the slot of the message with the earlier words, the
+    /// latest later words first.
     pub of_messages: FxHashMap<u32, Vec<SlotPair>>,
 }
 
