@@ -106,6 +106,7 @@ def test_two_users_in_one_call_are_refused(memory: MemorySystem) -> None:
     ("call", "hint"),
     [
         (lambda m: m.search("al", "x", run_id="s"), "did you mean `session_id`?"),
+        (lambda m: m.context("al", "x", reference_date="2026-03-01"), "did you mean `now`?"),
         (lambda m: m.messages("al", run_id="s"), "did you mean `session_id`?"),
         (lambda m: m.search("al", "x", limit=3), "did you mean `top_k`?"),
         (lambda m: m.search("al", "x", filters={"a": 1}), "did you mean `where`?"),

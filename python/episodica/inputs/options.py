@@ -41,6 +41,7 @@ SEARCH_SYNONYMS = {
     **dict.fromkeys(("type", "types", "memory_type"), "kinds"),
     **dict.fromkeys(("kind", "category", "categories"), "fact_kinds"),
     **dict.fromkeys(("importance",), "min_importance"),
+    **dict.fromkeys(("reference_date",), "now"),
     **dict.fromkeys(("run_id", "conversation_id", "thread_id"), "session_id"),
 }
 _LIST_SYNONYMS = {
