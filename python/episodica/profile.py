@@ -301,9 +301,12 @@ def profile_of(
     language: str | None = None,
     limits: Mapping[str, int] = LIMITS,
     followed: Mapping[str, Set[str]] = MappingProxyType({}),
+    own: Set[str] = frozenset(),
     of: str | None = None,
 ) -> Profile:
     """The profile of a user, whose messages are mostly from ``speaker``, or ``of`` another person.
+
+    ``own`` has the user's names that were stated.
 
     ``facts`` has current and superseded facts, ``revisions`` has all revisions of the facts that
     were changed, oldest first, ``followed`` the facts that were said later about the same thing,
@@ -316,7 +319,7 @@ def profile_of(
             current.append(fact)
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
-    names = {of.casefold()} if of else _names_of(user, speaker, current)
+    names = {of.casefold()} if of else _names_of(user, speaker, own, current)
     rooms = {**limits, NOTE: _MOST_NOTES}
     kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in rooms}
     left_out: dict[str, int] = {}
@@ -391,15 +394,17 @@ def _person(fact: SemanticMemory) -> str:
     return fact.subject.split("'s ")[0].casefold()
 
 
-def _names_of(user: str, speaker: str, facts: Iterable[SemanticMemory]) -> set[str]:
+def _names_of(
+    user: str, speaker: str, stated: Set[str], facts: Iterable[SemanticMemory]
+) -> set[str]:
     """The names of the user: the id and a name that was stated, else the main speaker's name.
 
     Without messages, the name with most facts.
     """
     own = {user.casefold(), *_UNNAMED}
+    if stated:
+        return own | {name.casefold() for name in stated}
     facts = list(facts)
-    if told := {one.value.casefold() for one in facts if is_own_name(user, one)}:
-        return own | told
     counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
     counts = counts or Counter(map(_person, facts))
     known = own & counts.keys()

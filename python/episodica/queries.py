@@ -29,7 +29,7 @@ from .inputs.options import (
     spelled_out,
 )
 from .listings import PAGE, Records, T
-from .profile import LANGUAGES, Profile, profile_of
+from .profile import LANGUAGES, Profile, is_own_name, profile_of
 from .records import Episode, Message, Record, SemanticMemory
 from .reports import Event
 from .rerankers import rerank, widened
@@ -539,10 +539,12 @@ def profile(
         for fact in facts
         if fact.revision_count > 0
     }
+    told = semantic_memories(self, user, attribute="name", include_archived=True)
+    own = {fact.value for fact in told if is_own_name(user, fact)}
     speaker = self._engine.main_speaker(user) or ""
     later = followed(changes(self, user), facts)
     person = None if of is None else check.name(of, "of")
-    whole = profile_of(user, speaker, facts, revised, chosen, followed=later, of=person)
+    whole = profile_of(user, speaker, facts, revised, chosen, followed=later, own=own, of=person)
     if max_tokens is None:
         return whole
     return whole._fitting(check.whole(max_tokens, "max_tokens", 1))

@@ -41,6 +41,10 @@ def test_a_chat_that_is_named_after_the_other_tells_who_i_am(
     assert profile.startswith("# Mina\n")
     assert MINA in profile
     assert GREG not in profile
+    assert "My name" not in profile
+    capsys.readouterr()
+    assert main(["context", "me", "What is Mina allergic to?"]) == 0
+    assert "My name" not in capsys.readouterr().out
     of_greg = told_by_profile(capsys, "--of", "greg")
     assert GREG in of_greg
     assert MINA not in of_greg
@@ -95,6 +99,20 @@ def test_a_user_with_a_name_of_the_chat_needs_no_note(
     assert "speak here" not in told
     assert "--me" not in told
     assert told_by_profile(capsys).startswith(f"# {user.title()}\n")
+
+
+def test_a_program_may_state_the_name_as_well(memory: MemorySystem) -> None:
+    for name, text in (("Greg", GREG), ("Mina", MINA)):
+        memory.add_messages("me", [{"role": "user", "name": name, "content": text}])
+    memory.flush("me")
+    memory.wait("me")
+    about = {"subject": "me", "attribute": "name"}
+    memory.remember("me", "My name is Mina.", value="Mina", **about)
+    assert MINA in memory.profile("me").to_markdown()
+    memory.remember("me", "My name is Greg.", value="Greg", **about)
+    told = memory.profile("me").to_markdown()
+    assert GREG in told
+    assert MINA not in told
 
 
 def test_a_stated_name_of_something_else_is_not_the_users(memory: MemorySystem) -> None:

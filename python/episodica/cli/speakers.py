@@ -44,7 +44,7 @@ class Speakers:
                 )
             _state(memory, user, chosen)
             return f"{user} is {chosen}"
-        known = memory.semantic_memories(user, attribute="name")
+        known = memory.semantic_memories(user, attribute="name", include_archived=True)
         if (
             len(names) < _TWO
             or user.casefold() in names
@@ -76,7 +76,8 @@ class Speakers:
 
 
 def _state(memory: MemorySystem, user: str, name: str) -> None:
-    memory.remember(
+    """States the user's name for profiles; in searches and contexts it would be in the way."""
+    fact = memory.remember(
         user,
         f"My name is {name}.",
         kind="personal_info",
@@ -84,3 +85,4 @@ def _state(memory: MemorySystem, user: str, name: str) -> None:
         attribute="name",
         value=name,
     )
+    memory.archive(user, [fact.memory_id])
