@@ -31,7 +31,7 @@ _STYLE = """\
 .episodica table{border-collapse:collapse;color:inherit}\
 .episodica tr{background:none!important}\
 .episodica td,.episodica th{padding:.2em .9em .2em 0;text-align:start;vertical-align:top;\
-border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);overflow-wrap:anywhere}\
+border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);overflow-wrap:break-word}\
 .episodica pre{max-height:28em;overflow:auto;white-space:pre-wrap}"""
 _OUTDATED = "<em>outdated</em>"
 
@@ -135,8 +135,8 @@ def _tree(tree: Explanation) -> str:
         depth, one = pending.pop()
         total += 1
         if len(rows) < _MAX_TERMS:
-            name = "\N{EM SPACE}" * min(depth, 12) + one.name
-            rows.append((_plain(name), f"{one.value:.4f}", _plain(one.detail)))
+            name = "&emsp;" * min(depth, 12) + _plain(one.name)
+            rows.append((name, f"{one.value:.4f}", _plain(one.detail)))
         pending += [(depth + 1, child) for child in reversed(one.children)]
     return _table(("term", "value", "how"), rows, total)
 
@@ -155,7 +155,8 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return day(value)
     if isinstance(value, (Hit, SemanticMemory)):
-        text = _plain(value.content)
+        title = value.title if isinstance(value, Hit) else ""
+        text = _plain(f"{title}: {value.content}" if title else value.content)
         return text if value.is_current else f"<s>{text}</s> {_OUTDATED}"
     if isinstance(value, Value):
         return _table_of(value)
