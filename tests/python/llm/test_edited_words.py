@@ -1,0 +1,206 @@
+"""After an edit, nothing that a model wrote from the earlier words holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from loopback import Request
+from model_server import ModelServer, asks_for_facts, shown, telling, user_of
+
+from episodica import LightweightSearchSystem, MemorySystem
+
+OLD, NEW = "zqlupus", "zqgout"
+SAID = "I was diagnosed with {}."
+
+
+def message(id: str, text: str, minute: int, session: str = "s") -> dict[str, Any]:
+    when = f"2026-01-05T10:{minute:02}:00Z"
+    about = {"role": "user", "name": "Ida", "session_id": session}
+    return {**about, "message_id": id, "content": text, "timestamp": when}
+
+
+def told(word: str) -> list[dict[str, Any]]:
+    return [
+        message("m0", "Good morning, it rains.", 0),
+        message("m1", SAID.format(word), 1),
+        message("m2", "I have the appointment on Thursday.", 2),
+        message("m3", "My sister Vera drives me there.", 3),
+    ]
+
+
+def row(sentence: str, number: int, kind: str = "personal_info") -> list[str]:
+    """A fact in the form that the prompt asks for."""
+    return [kind, "high", "Ida", "", "", "", "", "", str(number), sentence]
+
+
+def clear_alone(request: Request) -> str | None:
+    """Writes sentences that are clear alone, so with words of messages that they don't cite."""
+    if not asks_for_facts(request):
+        return None
+    prompt = user_of(request)
+    illness = next((word for word in (NEW, OLD) if word in prompt), "illness")
+    facts = []
+    for number, text in shown(prompt):
+        if text.startswith("I was diagnosed"):
+            facts.append(row(f"Ida has {illness}.", number))
+        elif "appointment" in text:
+            facts.append(row(f"Ida has an appointment for her {illness} on Thursday.", number))
+        elif "sister" in text:
+            facts.append(row(f"Vera drives Ida to the {illness} clinic.", number, "relationship"))
+    return telling(request, facts)
+
+
+def words(memory: MemorySystem | LightweightSearchSystem) -> str:
+    """Everything that holds, that is shown, and that is found."""
+    texts = [one.content for one in memory.messages("ida")]
+    texts += [one.content for one in memory.semantic_memories("ida", include_superseded=True)]
+    for one in memory.episodes("ida"):
+        texts += [one.title, one.summary, one.content, *one.topics]
+    for query in (f"does Ida have {OLD}?", "which appointment", "who drives"):
+        texts += [hit.content for hit in memory.search("ida", query)]
+        texts.append(memory.context("ida", query).text)
+    texts.append(memory.profile("ida").to_markdown())
+    return " | ".join(texts)
+
+
+def learn(memory: MemorySystem, word: str = OLD) -> None:
+    memory.add_messages("ida", told(word))
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+
+
+def edit(memory: MemorySystem, text: str = SAID.format(NEW)) -> None:
+    assert memory.add_messages("ida", [message("m1", text, 1)]).edited == 1
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+
+
+def test_what_a_model_wrote_from_the_earlier_words_goes(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    memory = open_memory(serve(clear_alone))
+    learn(memory)
+    by_model = [one.content for one in memory.semantic_memories("ida")]
+    assert sum(OLD in text for text in by_model) == 3, by_model
+    edit(memory)
+    now = words(memory)
+    assert OLD not in now
+    # The model was asked again, with the newer words.
+    assert f"appointment for her {NEW}" in now
+    assert f"Ida has {NEW}." in now
+    assert memory.verify("ida").errors == 0
+    # The earlier words are the message's history, and no other record's.
+    assert [one.content for one in memory.history("ida", "m1")] == [
+        SAID.format(OLD),
+        SAID.format(NEW),
+    ]
+    with LightweightSearchSystem(memory.path) as reader:
+        assert OLD not in words(reader)
+
+
+@pytest.mark.parametrize("newer", ["I feel fine.", "Sorry, wrong chat.", SAID.format(NEW)])
+def test_without_an_answer_nothing_of_the_earlier_words_stays(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], newer: str
+) -> None:
+    is_away = threading.Event()
+
+    def answer(request: Request) -> str | None:
+        return "not an answer" if is_away.is_set() else clear_alone(request)
+
+    memory = open_memory(serve(answer))
+    learn(memory)
+    is_away.set()
+    edit(memory, newer)
+    assert OLD not in words(memory)
+    assert memory.verify("ida").errors == 0
+    is_away.clear()
+    memory.retry_pending()
+    memory.wait("ida", timeout=60)
+    assert OLD not in words(memory)
+
+
+def test_an_edit_while_the_model_writes(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def slow(request: Request) -> str | None:
+        if asks_for_facts(request) and OLD in user_of(request):
+            asked.set()
+            may_answer.wait(30)
+        return clear_alone(request)
+
+    memory = open_memory(serve(slow))
+    memory.add_messages("ida", told(OLD))
+    forming = threading.Thread(target=memory.flush, args=("ida",))
+    forming.start()
+    assert asked.wait(30)
+    memory.add_messages("ida", [message("m1", SAID.format(NEW), 1)])
+    may_answer.set()
+    forming.join(30)
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+    now = words(memory)
+    assert OLD not in now
+    assert f"Ida has {NEW}." in now
+
+
+def test_a_fact_from_another_episode_whose_words_were_shown(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """The model reads known facts beside an episode; what it writes with their words goes, too."""
+
+    def with_known(request: Request) -> str | None:
+        if not asks_for_facts(request):
+            return None
+        prompt = user_of(request)
+        illness = OLD if OLD in prompt else NEW if NEW in prompt else "illness"
+        facts = [row(f"Ida has {illness}.", at) for at, text in shown(prompt) if "diagn" in text]
+        facts += [
+            row(f"Ida takes pills against {illness}.", at)
+            for at, text in shown(prompt)
+            if "pills" in text
+        ]
+        return telling(request, facts)
+
+    memory = open_memory(serve(with_known))
+    learn(memory)
+    memory.add_messages("ida", [message("m9", "I take the pills at eight now.", 40, "later")])
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+    assert f"pills against {OLD}" in words(memory)
+    edit(memory)
+    assert OLD not in words(memory)
+    assert memory.verify("ida").errors == 0
+
+
+def test_any_history_of_edits_leaves_the_last_words_only(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """Each version has a word of its own, and the model puts all words of its prompt together."""
+
+    def gathering(request: Request) -> str | None:
+        if not asks_for_facts(request):
+            return None
+        said = shown(user_of(request))
+        every = " ".join(text.rstrip(".") for _, text in said)
+        return telling(request, [row(f"Ida says: {every}.", at) for at, _ in said])
+
+    memory = open_memory(serve(gathering))
+    versions = {id: f"I like zq{id}v0." for id in ("m0", "m1", "m2", "m3")}
+    places = {id: (at, "s" if at < 2 else "t") for at, id in enumerate(versions)}
+    memory.add_messages("ida", [message(id, versions[id], *places[id]) for id in versions])
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+    for step, id in enumerate(("m1", "m0", "m1", "m3", "m2", "m1"), 1):
+        before, versions[id] = versions[id], f"I like zq{id}v{step}."
+        memory.add_messages("ida", [message(id, versions[id], *places[id])])
+        memory.flush("ida")
+        assert memory.wait("ida", timeout=60)
+        now = words(memory)
+        assert before.split()[-1].rstrip(".") not in now, step
+        assert all(text.split()[-1].rstrip(".") in now for text in versions.values()), step
+    assert memory.verify("ida").errors == 0
