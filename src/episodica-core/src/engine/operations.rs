@@ -310,7 +310,14 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.check_writable()?;
-        let delete = |user: &UserGuard| delete_records(&self.services, user, &choose, control);
+        let delete = |user: &UserGuard| {
+            let report = delete_records(&self.services, user, &choose, control)?;
+            // A model is asked again about what it wrote from deleted messages.
+            if self.services.has_background_work() {
+                self.enqueue(user);
+            }
+            Ok(report)
+        };
         self.with_user(user_id, control, delete).map(Option::unwrap_or_default)
     }
 

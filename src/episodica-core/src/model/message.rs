@@ -202,16 +202,40 @@ const AGENT_NAMES: [&str; 14] = [
 /// A speaker's name as it is stored: on one line, without colons and invisible characters, so that
 /// a name can't imitate a line of the conversation, and in one form of Unicode, so that it is one
 /// person's whichever form a program writes. `None` if nothing is left.
+///
+/// An invisible character that no keyboard and no export puts into a name makes two names look
+/// alike: `�` shows it, so that the other name stays another person's.
 pub(crate) fn clean_name(name: &str) -> Option<String> {
-    let is_unseen = |c: char| {
-        matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
+    // Programs put marks of the direction around names.
+    let is_mark = |c: char| {
+        matches!(c, '\u{ad}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(c, '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
-    let seen = name.chars().filter(|c| !is_unseen(*c));
-    let plain: String =
-        seen.nfc().map(|c| if c.is_control() || ":：".contains(c) { ' ' } else { c }).collect();
+    let seen: String = name.chars().filter(|c| !is_mark(*c)).collect();
+    let parts_words = seen.chars().any(is_of_unspaced_script);
+    let plain: String = seen
+        .nfc()
+        .filter(|c| !(*c == '\u{200b}' && parts_words))
+        .map(|c| match c {
+            c if is_unseen(c) => char::REPLACEMENT_CHARACTER,
+            c if c.is_control() || ":：".contains(c) => ' ',
+            c => c,
+        })
+        .collect();
     let words: Vec<&str> = plain.split_whitespace().collect();
-    (!words.is_empty()).then(|| words.join(" "))
+    let is_seen = plain.chars().any(|c| c != char::REPLACEMENT_CHARACTER && !c.is_whitespace());
+    is_seen.then(|| words.join(" "))
+}
+
+/// True for characters without width that are no part of any letter.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{180e}' | '\u{3164}' | '\u{ffa0}')
+        || matches!(c, '\u{115f}' | '\u{1160}')
+}
+
+/// True for Thai, Lao, Burmese and Khmer, which part words by a space without width.
+fn is_of_unspaced_script(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}')
 }
 
 impl PartialEq for Message {

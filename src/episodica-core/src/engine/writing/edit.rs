@@ -256,11 +256,13 @@ impl EditedRecords {
             let view = user.view.read();
             follow_facts(services, (&user.owner, &view), &mut change, control)?
         };
+        // A model reads the episodes with the new words at once.
+        let added = if services.llm.is_some() { Vec::new() } else { effects.added };
         let mut edited = Self {
             versions: edits.into_values().flatten().collect(),
             episodes,
             stated,
-            facts: change.replace_semantic.into_iter().chain(effects.added).collect(),
+            facts: change.replace_semantic.into_iter().chain(added).collect(),
             withdrawn: change.semantic,
             relearn: effects.relearn,
         };

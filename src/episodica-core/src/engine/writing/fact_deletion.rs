@@ -25,7 +25,7 @@ const BETWEEN_CHECKS: usize = 512;
 /// What a deletion adds to the memory.
 #[derive(Default)]
 pub(crate) struct DeletionEffects {
-    /// Quotations in place of a model's facts, without a model that could be asked again.
+    /// Quotations in place of a model's facts. With a model, they hold until it has answered.
     pub added: Vec<Arc<SemanticMemory>>,
     /// Episodes about which the model is to be asked again.
     pub relearn: BTreeSet<String>,
@@ -74,25 +74,35 @@ pub(crate) fn follow_facts(
     gone.sort_unstable();
     erasure.semantic.extend(gone);
     let relearn = std::mem::take(&mut run.relearn);
-    if services.llm.is_some() {
-        return Ok(DeletionEffects { added: Vec::new(), relearn });
-    }
+    let asks = services.llm.is_some();
+    let cited = if asks { run.cited_messages() } else { HashSet::new() };
     let mut added = Vec::new();
     for id in &relearn {
         let known = || view.episodes.slot(id).and_then(|slot| view.episodes.get(slot));
         let Some(episode) = run.replaced.get(id).or_else(known) else { continue };
         let found = extract_quotes(&episode.original_messages, &services.config);
+        let is_cited = |id: &String| cited.contains(id.as_str());
         let facts = found.candidates.iter();
+        let facts = facts.filter(|candidate| !candidate.source_messages.iter().any(is_cited));
         let facts = facts.map(|candidate| fact_from(owner, candidate, Some(id), now));
         let is_new = |fact: &SemanticMemory| view.facts.slot(&fact.memory_id).is_none();
         added.extend(facts.filter(is_new).map(Arc::new));
     }
-    Ok(DeletionEffects { added, relearn: BTreeSet::new() })
+    Ok(DeletionEffects { added, relearn: if asks { relearn } else { BTreeSet::new() } })
 }
 
 impl DeletionRun<'_> {
     fn stays(&self, fact: &str) -> bool {
         !self.gone.contains(fact) && !self.chosen.contains(fact)
+    }
+
+    /// The messages that a fact which stays cites.
+    fn cited_messages(&self) -> HashSet<&str> {
+        let facts = self.view.facts.iter().map(|(_, fact)| fact);
+        facts
+            .filter(|fact| self.stays(&fact.memory_id))
+            .flat_map(|fact| fact.source_messages.iter().map(String::as_str))
+            .collect()
     }
 
     /// Finds the facts that go with the messages. A fact may have been written from one that goes,

@@ -1,9 +1,10 @@
-"""After an edit, nothing that a model wrote from the earlier words holds."""
+"""After an edit or a deletion, nothing that a model wrote from the words that go holds."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,3 +205,107 @@ def test_any_history_of_edits_leaves_the_last_words_only(
         assert before.split()[-1].rstrip(".") not in now, step
         assert all(text.split()[-1].rstrip(".") in now for text in versions.values()), step
     assert memory.verify("ida").errors == 0
+
+
+def is_on_disk(memory: MemorySystem, word: str) -> bool:
+    files = (path for path in Path(memory.path).rglob("*") if path.is_file())
+    return any(word.encode() in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_words_of_a_deleted_message_leave_facts_that_cite_another(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], answers: bool
+) -> None:
+    is_away = threading.Event()
+
+    def answer(request: Request) -> str | None:
+        return "not an answer" if is_away.is_set() else clear_alone(request)
+
+    memory = open_memory(serve(answer), trace=True)
+    learn(memory)
+    cites_another = [
+        one
+        for one in memory.semantic_memories("ida")
+        if OLD in one.content and "m1" not in one.source_messages
+    ]
+    assert len(cites_another) == 2
+    if not answers:
+        is_away.set()
+    memory.delete("ida", "m1")
+    # At once, and after the model was asked again.
+    assert OLD not in words(memory)
+    assert not is_on_disk(memory, OLD)
+    memory.wait("ida", timeout=60)
+    now = words(memory)
+    assert OLD not in now
+    assert not is_on_disk(memory, OLD)
+    if answers:
+        assert "appointment for her illness" in now
+    assert "appointment on Thursday" in now
+    assert memory.verify("ida").errors == 0
+
+
+def test_words_of_a_deleted_message_leave_facts_of_later_talks(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """The later talk showed the model a known fact; its own facts have words of it."""
+
+    def with_known(request: Request) -> str | None:
+        if not asks_for_facts(request):
+            return None
+        prompt = user_of(request)
+        town = "Zqtown" if "Zqtown" in prompt else "another town"
+        facts = [
+            row(f"Ida moved from {town} to Lyon.", at)
+            for at, text in shown(prompt)
+            if "moved" in text
+        ]
+        facts += [row(f"Ida lives in {town}.", at) for at, text in shown(prompt) if "live" in text]
+        return telling(request, facts)
+
+    memory = open_memory(serve(with_known))
+    memory.add_messages("ida", [message("m0", "I live in Zqtown.", 0)])
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+    memory.add_messages("ida", [message("m1", "I moved to Lyon.", 40, "later")])
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+    assert "moved from Zqtown" in words(memory)
+    memory.delete("ida", "m0")
+    memory.wait("ida", timeout=60)
+    assert "Zqtown" not in words(memory)
+    assert not is_on_disk(memory, "Zqtown")
+    assert "Lyon" in words(memory)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.parametrize("gone", ["m0", "m1"])
+def test_a_fact_of_two_messages_that_say_the_same_outlives_one_of_them(
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
+    gone: str,
+    answers: bool,
+) -> None:
+    is_away = threading.Event()
+
+    def first_only(request: Request) -> str | None:
+        if is_away.is_set():
+            return "not an answer"
+        if not asks_for_facts(request):
+            return None
+        said = [number for number, text in shown(user_of(request)) if "peanuts" in text]
+        return telling(request, [row("Ida is allergic to peanuts.", at) for at in said[:1]])
+
+    memory = open_memory(serve(first_only))
+    texts = ["I'm allergic to peanuts.", "I'm allergic to peanuts.", "My dog is called Rex."]
+    memory.add_messages("ida", [message(f"m{at}", text, at) for at, text in enumerate(texts)])
+    memory.flush("ida")
+    assert memory.wait("ida", timeout=60)
+    if not answers:
+        is_away.set()
+    memory.delete("ida", gone)
+    memory.wait("ida", timeout=60)
+    left = "m1" if gone == "m0" else "m0"
+    told = [one for one in memory.semantic_memories("ida") if "peanuts" in one.content]
+    assert told
+    assert all(one.source_messages == (left,) for one in told), told
