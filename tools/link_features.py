@@ -17,7 +17,8 @@ COMMON = 8.0
 MAX_CHARS = 2_000
 # Number of pieces from the beginning of a sentence that its heads read.
 HEAD_PIECES = 96
-# Sentences that share less rarity than this are not compared; the package asks for 3.
+# Sentences that share less rarity than this are not compared; the package asks for 3, and that
+# the later one says more.
 LEAST_SHARED = 1.0
 # What a later sentence has to say beyond the earlier one, in rarity, to say more.
 SAYS_MORE = 0.5

@@ -32,8 +32,9 @@ _SAMPLE_QUESTIONS = (
     Question("When does the bakery open?", "On 15 March, a week late", ("D12:5",)),
     Question("What's the name of Lena's baby?", "Juno Beatrix", ("D10:1",)),
 )
-_FACTS, _EPISODES, _CHANGES = 10, 12, 3
+_FACTS, _EPISODES = 10, 12
 _importance, _since = attrgetter("importance"), attrgetter("valid_from")
+_score = attrgetter("score")
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
 # Length of a context for a question of one's own, in tokens.
 _TOKENS = 200
@@ -81,7 +82,7 @@ def _show(
     if not out.as_json and not args.ask:
         of_file = args.file is not None
         _print_facts(facts, _LINES_OF_FILE if of_file else _FACTS, out)
-        _print_changes(memory.changes(user)[:_CHANGES], out)
+        _print_change(memory.changes(user), out)
         _print_episodes(episodes, _LINES_OF_FILE if of_file else _EPISODES, out)
     return {
         **counts,
@@ -138,12 +139,12 @@ def _print_facts(facts: list[SemanticMemory], count: int, out: Output) -> None:
     out.table(("said", "fact"), rows, indent=2)
 
 
-def _print_changes(changes: list[Change], out: Output) -> None:
-    """Earlier words with the mark that contexts give them."""
-    if changes:
-        out.heading("Said later")
-    for change in changes:
-        old, new = change.sides
+def _print_change(changes: list[Change], out: Output) -> None:
+    """The words that most surely have later ones, with the mark that contexts give them."""
+    surest = max(changes, key=_score, default=None)
+    if surest is not None:
+        old, new = surest.sides
+        out.heading(f"Said later (the surest of {len(changes)})")
         said = f"{day(old.timestamp)[:10]}  {old.speaker}: {old.content}"
         mark = f'[later, {day(new.timestamp)[:10]}: "{new.content}"]'
         out.paragraph(f"{said} {mark}", indent=2, max_lines=4)

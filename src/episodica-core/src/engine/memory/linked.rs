@@ -53,8 +53,8 @@ fn part(fact: &SemanticMemory, span: [u32; 2]) -> Option<&str> {
 }
 
 impl UserView {
-    /// The links between facts that are there and not hidden, one for each two messages that are
-    /// surely about the same thing.
+    /// The links between facts that are there and not hidden, of messages that are surely about the
+    /// same thing.
     pub fn shown_links(&self) -> &ShownLinks {
         self.shown_links.get_or_init(|| {
             let is_shown = |slot: &u32| !self.is_fact_hidden(*slot);
@@ -78,27 +78,35 @@ impl UserView {
         })
     }
 
-    /// The surest of the links between two messages, if all of them together are sure enough. One
-    /// about which the user decided stays.
+    /// The surest of the links between two messages, if all of them together are sure enough, and
+    /// the links of other facts that are sure enough alone. One about which the user decided stays.
     fn surest_of_messages(&self, pairs: &[SlotPair]) -> Vec<SlotPair> {
         type Messages<'v> = (&'v [u32], &'v [u32]);
-        let mut of_messages: FxHashMap<Messages<'_>, (f32, f32, SlotPair)> = FxHashMap::default();
-        let mut decided: HashSet<SlotPair> = HashSet::new();
+        let mut of_messages: FxHashMap<Messages<'_>, Vec<(f32, SlotPair)>> = FxHashMap::default();
+        let mut sure: HashSet<SlotPair> = HashSet::new();
         for pair in pairs {
             let Some(linked) = self.linked_facts(*pair) else { continue };
             if linked.link.kept.is_some() {
-                decided.insert(*pair);
+                sure.insert(*pair);
             }
             let odds = linked.link.score / (1.0 - linked.link.score).max(f32::EPSILON);
             let messages = (self.sources.get(pair.0), self.sources.get(pair.1));
-            let (sum, best, of_best) = of_messages.entry(messages).or_insert((0.0, 0.0, *pair));
-            *sum += odds;
-            if odds > *best {
-                (*best, *of_best) = (odds, *pair);
-            }
+            of_messages.entry(messages).or_default().push((odds, *pair));
         }
-        let sure = of_messages.into_values().filter(|(sum, ..)| *sum >= LINKED_ODDS);
-        let sure: HashSet<SlotPair> = sure.map(|(.., pair)| pair).chain(decided).collect();
+        for mut links in of_messages.into_values() {
+            links.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            if links.iter().map(|(odds, _)| odds).sum::<f32>() < LINKED_ODDS {
+                continue;
+            }
+            let mut chosen: Vec<SlotPair> = Vec::new();
+            for (odds, (old, new)) in links {
+                let is_other = chosen.iter().all(|known| known.0 != old && known.1 != new);
+                if is_other && (chosen.is_empty() || odds >= LINKED_ODDS) {
+                    chosen.push((old, new));
+                }
+            }
+            sure.extend(chosen);
+        }
         pairs.iter().filter(|pair| sure.contains(pair)).copied().collect()
     }
 

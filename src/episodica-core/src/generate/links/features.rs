@@ -123,7 +123,8 @@ impl SharedPieces {
     }
 }
 
-/// The features of a pair; `None` if the sentences share too little to be compared.
+/// The features of a pair; `None` if the sentences share too little to be compared, or if the later
+/// one only says the same again.
 pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Option<PairFeatures> {
     let shared = SharedPieces::of(earlier, later);
     if shared.total < LEAST_SHARED {
@@ -133,6 +134,10 @@ pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Optio
     let has_same = later.numbers.iter().any(|number| earlier.numbers.contains(number));
     let has_other = later.numbers.iter().any(|number| !earlier.numbers.contains(number));
     let is_other_number = !earlier.numbers.is_empty() && has_other;
+    let says_more = later.rarity - shared.total >= SAYS_MORE || is_other_number;
+    if !says_more {
+        return None;
+    }
     let is_shared = |pair: &&[u16; 2]| earlier.neighbours.binary_search(pair).is_ok();
     let both = later.neighbours.iter().filter(is_shared).count() as f32;
     let [rarest, second, third] = shared.rarest.map(|rarity| rarity / 5.0);
@@ -146,7 +151,7 @@ pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Optio
         flag(has_same),
         flag(is_other_number),
         flag(earlier.numbers.is_empty() && !later.numbers.is_empty()),
-        flag(later.rarity - shared.total >= SAYS_MORE || is_other_number),
+        flag(says_more),
         both / earlier.neighbours.len().max(1) as f32,
         both / later.neighbours.len().max(1) as f32,
     ])

@@ -24,7 +24,7 @@ use crate::generate::episode::spoken_sentences;
 use crate::text::heads::SentenceHeads;
 
 /// Least odds of a link that is shown: the sum over all links of two messages.
-pub(crate) const LINKED_ODDS: f32 = 0.5;
+pub(crate) const LINKED_ODDS: f32 = 0.6;
 /// Least logit of a pair of sentences that counts.
 const COUNTED: f32 = -2.0;
 /// Least score of the head `worth`, and greatest of the head `unclear`, of a sentence of several

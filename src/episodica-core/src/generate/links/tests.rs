@@ -52,6 +52,18 @@ fn other_talk_is_not_linked() {
 }
 
 #[test]
+fn the_same_again_is_not_linked() {
+    for (earlier, later) in [
+        ("The choir meets on Tuesdays.", "The choir meets on Tuesdays."),
+        ("The choir meets on Tuesdays.", "So the choir meets on Tuesdays!"),
+        ("Mein Kurs beginnt am 13. November.", "Am 13. November beginnt mein Kurs."),
+        ("我的储物柜是218号。", "我的储物柜是218号。"),
+    ] {
+        assert_eq!(link(earlier, later), None, "{later}");
+    }
+}
+
+#[test]
 fn the_sentence_that_is_meant_is_linked() {
     let (earlier, later) = (
         "I'm allergic to peanuts. The choir meets on Tuesdays in the old school.",
