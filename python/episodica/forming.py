@@ -11,6 +11,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Literal, overload
 
+from . import _native
+from .config import MemoryConfig
 from .dates import TimeLike
 from .inputs import checks as check
 from .inputs.calls import forgiving, refuse_turned, user_first
@@ -23,7 +25,7 @@ from .operation import events, sessions
 from .progress import Progress, Reporter
 from .queries import episodes, has_user, semantic_memories, turned_down
 from .records import Episode, Message, ProcedureStep, SemanticMemory
-from .reports import AddResult, Event, LearningReport
+from .reports import AddResult, Estimate, Event, LearningReport
 from .sessions import SessionReport
 from .store import OpenStore
 
@@ -106,6 +108,61 @@ def add_messages(
         added = self._engine.add_messages(user, read.messages, session, policy, callback, refuses)
     notes = read.notes()
     return replace(added, skipped=read.skipped, notes=notes) if notes else added
+
+
+def estimate(
+    self: OpenStore,
+    messages: Iterable[Mapping[str, Any] | Message] | str,
+    *,
+    session_id: str | None = None,
+    price: tuple[float, float] | None = None,
+) -> Estimate:
+    """Estimates what a language model will cost for messages, before they are added.
+
+    Plays the calls with the settings of this memory, whether or not it has a model. Nothing is
+    added, and nothing is asked.
+
+    Parameters
+    ----------
+    messages
+        As for :meth:`add_messages`.
+    session_id
+        The session of messages that name none.
+    price
+        What a million tokens cost: of prompts, then of answers.
+
+    Returns
+    -------
+    Estimate
+        Calls, tokens and cost.
+
+    Raises
+    ------
+    InvalidInputError
+        For the first invalid message, by its position from 0.
+
+    Examples
+    --------
+    >>> memory.estimate([{"role": "user", "content": "I moved to Lyon."}]).calls
+    1
+    """
+    read = incoming(messages, None, keeps_thinking=self._config.keep_thinking)
+    session = None if session_id is None else check.name(session_id, "session_id")
+    return estimated(self._config, read.messages, session, price)
+
+
+def estimated(
+    config: MemoryConfig,
+    messages: list[dict[str, Any]],
+    session: str | None = None,
+    price: tuple[float, float] | None = None,
+) -> Estimate:
+    """The estimate for checked messages."""
+    calls, prompt, completion = _native.estimate(config._engine_json(), messages, session)
+    cost = None
+    if price is not None:
+        cost = (float(price[0]) * prompt + float(price[1]) * completion) / 1_000_000
+    return Estimate(len(messages), calls, prompt, completion, cost)
 
 
 def flush(self: OpenStore, user_id: str) -> list[Episode]:

@@ -25,7 +25,7 @@ Embedding: TypeAlias = (
     EmbeddingConfig | Mapping[str, Any] | str | os.PathLike[str] | Callable[[list[str]], Any]
 )
 
-Answer: TypeAlias = tuple[str, int | None, int | None]
+Answer: TypeAlias = tuple[str, tuple[int, int, int, int] | None]
 _KEYWORDS = ("response_format", "max_tokens", "temperature")
 
 
@@ -66,9 +66,13 @@ def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def read(answer: Any) -> Answer:
-    """Text, prompt tokens and completion tokens of what a function returned."""
+    """The text that a function returned, and the tokens if it counted them.
+
+    The tokens are those of the prompt and of the answer, then those among them that were cached
+    and those of reasoning.
+    """
     if isinstance(answer, str):
-        return answer, None, None
+        return answer, None
     choices = _field(answer, "choices")
     message = _field(choices[0], "message") if choices else answer
     text = _field(message, "content")
@@ -77,8 +81,12 @@ def read(answer: Any) -> Answer:
             f"the llm callable must return text or a chat completion, not `{type(answer).__name__}`"
         )
     usage = _field(answer, "usage")
-    tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    return (text, *tokens) if None not in tokens else (text, None, None)
+    prompt, completion = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    if prompt is None or completion is None:
+        return text, None
+    cached = _count(_field(usage, "prompt_tokens_details"), "cached_tokens")
+    reasoning = _count(_field(usage, "completion_tokens_details"), "reasoning_tokens")
+    return text, (prompt, completion, cached or 0, reasoning or 0)
 
 
 def _field(value: Any, name: str) -> Any:

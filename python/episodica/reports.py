@@ -29,6 +29,32 @@ _NOT_LEARNED = ("MESSAGE", "SESSION", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Estimate(Keyed):
+    """What a language model will cost: ``memory.estimate(messages)``.
+
+    Attributes
+    ----------
+    messages : int
+        Messages that the estimate is about.
+    calls : int
+        Questions to the model.
+    prompt_tokens : int
+        Tokens of the prompts. An endpoint adds its own for the form of the answers, about 120 a
+        call.
+    completion_tokens : int
+        Tokens of the answers. Those of reasoning come on top.
+    cost : float or None
+        In the unit of the price; ``None`` without one.
+    """
+
+    messages: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AddResult(Keyed):
     """What ``add_messages`` did.
 

@@ -359,6 +359,10 @@ class Cost(Report):
         Tokens sent.
     completion_tokens : int
         Tokens of the answers.
+    cached_prompt_tokens : int
+        Of ``prompt_tokens``, those that the server had in its cache, as far as it says so.
+    reasoning_tokens : int
+        Of ``completion_tokens``, those of the model's reasoning, as far as the server says so.
     seconds : float
         Wall-clock seconds until the answers.
     cached : int
@@ -376,6 +380,8 @@ class Cost(Report):
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    reasoning_tokens: int = 0
     seconds: float = 0.0
     cached: int = 0
     failures: int = 0
@@ -392,7 +398,8 @@ class Usage(Cost):
     Attributes
     ----------
     by_phase : dict of str to Cost
-        By the step of the work: ``boundary``, ``episode``, ``extract``, ``embedding``.
+        By the step of the work: ``episode`` (where episodes end, their texts and facts),
+        ``extract`` (facts alone), ``boundary`` (with ``boundary_mode="message"``), ``embedding``.
     by_model : dict of str to Cost
         By the model that answered, or that failed.
     by_user : dict of str to Cost

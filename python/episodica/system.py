@@ -165,6 +165,7 @@ class MemorySystem(AnyMemory):
         )
 
     add_messages = forming.add_messages
+    estimate = forming.estimate
     remember = forming.remember
     remember_procedure = forming.remember_procedure
     flush = forming.flush

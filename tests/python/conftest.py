@@ -100,9 +100,9 @@ def tells_homes(messages: list[dict[str, str]], **_: Any) -> str:
         if "moved" in text or "live in" in text
     ]
     numbers = [int(number) for number, _ in said]
-    talk = {"messages": numbers, "topic": "a talk", "reason": "a pause", "confidence": 0.9}
-    text = {"title": "Where Alice lives", "narrative": "They talked.", "topics": []}
-    return json.dumps({"episodes": [talk], **text, "facts": facts})
+    text = {"title": "Where Alice lives", "narrative": "They talked."}
+    talk = {"messages": numbers, "confidence": 0.9, **text}
+    return json.dumps({"episodes": [talk], "facts": facts})
 
 
 @pytest.fixture

@@ -121,6 +121,16 @@ def test_demo_stays_out_of_the_store_of_the_environment(cli: Cli, tmp_path: Path
     assert not (tmp_path / "mine").exists()
 
 
+def test_ingest_tells_the_cost_before(cli: Cli, chat: Path, tmp_path: Path) -> None:
+    dry = ("ingest", chat, "--user", "alice", "--store", "s", "--dry-run")
+    told = data_of(cli(*dry, "--price", "2.0", "8.0", "--json"))
+    assert (told["messages"], told["calls"]) == (2, 1)
+    assert told["prompt_tokens"] > 1_024
+    assert told["cost"] == (2 * told["prompt_tokens"] + 8 * told["completion_tokens"]) / 1_000_000
+    assert "2 messages, 1 calls, " in cli(*dry).stdout
+    assert not (tmp_path / "s").exists(), "nothing is added"
+
+
 def test_ingest(cli: Cli, chat: Path, tmp_path: Path) -> None:
     done = cli("ingest", chat, "--user", "alice", "--store", "s")
     assert done.returncode == 0, done.stderr

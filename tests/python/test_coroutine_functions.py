@@ -30,7 +30,7 @@ from episodica import (
 from episodica.adapters.openai import wrap
 
 Messages = list[dict[str, str]]
-STEPS = {"episodes": "boundary", "episode": "episode", "episode_and_facts": "episode"}
+STEPS = {"episodes_and_facts": "episode"}
 NOTES = [{"role": "user", "content": f"canoe {number} is at pier {number}"} for number in range(6)]
 
 

@@ -74,7 +74,8 @@ CORE_LEVELS = [
     "index llm store",
     "embed",
     "score",
-    "boundary generate",
+    "boundary",
+    "generate",
     "engine",
 ]
 # The folders of the engine, and the other modules of the engine that each may use. `memory` knows

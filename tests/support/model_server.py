@@ -13,12 +13,7 @@ from loopback import Loopback, Reply, Request
 
 Script = Callable[[Request], Reply | str | None]
 
-_STEPS = {
-    "episodes": "boundary",
-    "should_end": "boundary",
-    "narrative": "episode",
-    "facts": "extract",
-}
+_STEPS = {"should_end": "boundary", "episodes": "episode", "facts": "extract"}
 DIMENSION = 16
 
 
@@ -54,17 +49,29 @@ def shown(prompt: str) -> list[tuple[int, str]]:
 def sensible(step: str, prompt: str) -> dict[str, Any]:
     """Episodes of eight messages, and one fact about the first message of each."""
     messages = shown(prompt)
-    text = messages[0][1] if messages else ""
     if step == "boundary":
-        groups = [messages[start : start + 8] for start in range(0, len(messages), 8)]
-        episodes = [
-            {"first": group[0][0], "last": group[-1][0], "confidence": 0.9} for group in groups
-        ]
-        # Answers both forms of the question: where episodes end, and whether the last message opens
-        # an episode.
-        return {"episodes": episodes, "should_end": len(messages) > 8, "confidence": 0.9}
-    written = {"title": f"The model on {text}", "narrative": f"It was said that {text}."}
-    about = {
+        return {"should_end": len(messages) > 8, "confidence": 0.9}
+    groups = [messages[start : start + 8] for start in range(0, len(messages), 8)]
+    facts = [_fact(*group[0]) for group in groups]
+    if step == "extract":
+        return {"facts": facts}
+    return {"episodes": [_episode(group) for group in groups], "facts": facts}
+
+
+def _episode(group: list[tuple[int, str]]) -> dict[str, Any]:
+    text = group[0][1]
+    return {
+        "first": group[0][0],
+        "last": group[-1][0],
+        "confidence": 0.9,
+        "title": f"The model on {text}",
+        "narrative": f"It was said that {text}.",
+    }
+
+
+def _fact(number: int, text: str) -> dict[str, Any]:
+    return {
+        "content": f"The speaker said {text}",
         "kind": "event",
         "subject": "the speaker",
         "attribute": "said",
@@ -73,14 +80,8 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
         "ends": [],
         "corrects": [],
         "importance": "high",
+        "messages": [number],
     }
-    said = [
-        {"content": f"The speaker said {text}", **about, "messages": [number]}
-        for number, text in messages[:1]
-    ]
-    if step == "extract":
-        return {"facts": said}
-    return {**written, "topics": ["kites"], "facts": said}
 
 
 def asks_for_facts(request: Request) -> bool:

@@ -170,6 +170,7 @@ class AsyncMemorySystem:
         await run_alone(self._memory.close, timeout)
 
     add_messages = coroutine(MemorySystem.add_messages)
+    estimate = coroutine(MemorySystem.estimate)
     remember = coroutine(MemorySystem.remember)
     remember_procedure = coroutine(MemorySystem.remember_procedure)
     import_ = coroutine(MemorySystem.import_)

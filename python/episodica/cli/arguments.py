@@ -152,6 +152,14 @@ class CommandLine:
         option(ingest, "--secrets", _SECRETS, choices=POLICIES)
         option(ingest, "--deleted", _AGAIN, choices=DELETED, default="skip")
         option(ingest, "--no-flush", "keep the last messages in the buffer")
+        option(ingest, "--dry-run", "add nothing; tell what a language model would cost")
+        option(
+            ingest,
+            "--price AMOUNT",
+            "with `--dry-run`: what a million tokens cost, of prompts and of answers",
+            nargs=2,
+            type=float,
+        )
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
         stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
         stated.add_argument(

@@ -11,22 +11,25 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..conversations import Choices, add
+from ..config import resolve_config
+from ..conversations import Choices, add, checked
 from ..errors import InvalidInputError, StoreIOError
+from ..forming import estimated
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
 from ..readers import Conversation, LeftOut, Source, in_file, iter_conversations
 from ..readers.source import STDIN
-from ..reports import ImportReport
+from ..reports import Estimate, ImportReport
 from ..system import AnyMemory, MemorySystem
 from ..transfer import is_export, owned, refuse_nothing
 from .output import Output, cell, counted, counted_records, printable
 from .speakers import Speakers
-from .stores import known, only_user, opened, text_of, writing
+from .stores import known, only_user, opened, settings_of, text_of, writing
 
 _COUNTS = (
     "messages_added",
@@ -39,6 +42,7 @@ _COUNTS = (
     "secrets",
     "seconds",
 )
+_ESTIMATED = ("messages", "calls", "prompt_tokens", "completion_tokens")
 _NAMED = ("left_out", "notes")
 _USER_AND_FILE = 2
 # The most places, or notes, that are listed.
@@ -62,6 +66,9 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
                 hint=f"`episodica import {args.file}` reads it",
             )
         talks = owned(iter_conversations(source, args.format), args.user, missing)
+        if args.dry_run:
+            _estimate((talk for _, talk in talks), args, out)
+            return
         first = next(talks, None)
         # The store is made only now: a file that can't be read makes no store.
         with writing(args, create=True) as memory:
@@ -90,6 +97,24 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
     else:
         names = [name.replace("_", " ") for name in _COLUMNS]
         out.table(names, ([cell(row[name]) for name in _COLUMNS] for row in made))
+
+
+def _estimate(talks: Iterator[Conversation], args: argparse.Namespace, out: Output) -> None:
+    """Tells what a model would cost for the conversations of a file."""
+    config = resolve_config(None, settings_of(args))
+    price = (args.price[0], args.price[1]) if args.price else None
+    all_of_them = [estimated(config, checked(talk)[0], price=price) for talk in talks]
+    sums = [sum(int(one[name]) for one in all_of_them) for name in _ESTIMATED]
+    cost = sum(one.cost or 0.0 for one in all_of_them) if price else None
+    total = Estimate(sums[0], sums[1], sums[2], sums[3], cost)
+    told = ", ".join(
+        f"{number:,} {name.replace('_', ' ')}"
+        for name, number in zip(_ESTIMATED, sums, strict=True)
+    )
+    if out.as_json:
+        out.json(total)
+    else:
+        out.line(told if cost is None else f"{told}; cost {cost:,.2f}")
 
 
 def _sum(rows: dict[str, dict[str, Any]], counts: dict[str, Any]) -> None:
@@ -192,12 +217,11 @@ def _facts(memory: MemorySystem, user: str) -> int:
 
 
 def _wait(memory: MemorySystem, user: str, bar: ProgressCallback | None) -> None:
-    """Waits in slices, so that the progress bar moves."""
-    seconds = 0
+    """Waits in slices, so that the progress bar moves with the messages that are learned from."""
     while not memory.wait(user, timeout=1.0):
-        seconds += 1
         if bar is not None:
-            bar("learning", seconds, 0)
+            stats = memory.stats(user)
+            bar("learning", stats["messages"] - stats["buffered"], stats["messages"])
 
 
 def state(args: argparse.Namespace, out: Output) -> None:

@@ -24,6 +24,7 @@ OPTIONAL: dict[str, Any] = {
     "max_tokens": 0,
     "timezone": "",
     "context_window": 0,
+    "reasoning_effort": "",
 }
 # Settings that map any names to values; both are sent unchanged with every request.
 MAPPINGS = ("headers", "extra")

@@ -67,6 +67,9 @@ class LLMConfig(Fields):
         Tokens of prompt and answer together, at least 2,048. Without a value, 32,768 are assumed.
     fallback
         The endpoint to ask if this one gives no answer.
+    reasoning_effort
+        How long a reasoning model thinks before it answers: ``"minimal"``, ``"low"`` or what else
+        the server knows. Sent as it is; by default the server's.
     extra
         Further fields of every request, e.g. ``{"seed": 7}``.
 
@@ -90,6 +93,7 @@ class LLMConfig(Fields):
     max_tokens: int | None = field(default=None, repr=False)
     context_window: int | None = field(default=None, repr=False)
     fallback: LLMConfig | None = field(default=None, repr=False)
+    reasoning_effort: str | None = field(default=None, repr=False)
     extra: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,8 +119,11 @@ class LLMConfig(Fields):
             "fallback": self.fallback._settings() if self.fallback else None,
             "max_tokens": self.max_tokens,
             "context_window": self.context_window,
-            "extra": dict(self.extra or {}),
+            "extra": {**self._reasoning(), **(self.extra or {})},
         }
+
+    def _reasoning(self) -> dict[str, Any]:
+        return {} if self.reasoning_effort is None else {"reasoning_effort": self.reasoning_effort}
 
     def _native(self) -> dict[str, Any]:
         return {"kind": "endpoint", "settings": json.dumps(self._settings())}
@@ -232,6 +239,7 @@ class MemoryConfig(Fields):
     boundary_confidence_threshold: float = 0.7
     time_gap_minutes: float = 30.0
     boundary_window_messages: int = 20
+    narratives: bool = False
     merge_episodes: bool = False
     merge_similarity_threshold: float = 0.85
     merge_max_gap_minutes: float = 60.0

@@ -29,7 +29,10 @@ mod _native {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
+    use episodica_core::config::MemoryConfig;
     use episodica_core::control::CallControl;
+    use episodica_core::engine::estimate_cost;
+    use episodica_core::model::NewMessage;
     use episodica_core::text::count_tokens_while;
 
     use crate::control::PythonControl;
@@ -77,6 +80,27 @@ mod _native {
         #[cfg(unix)]
         crate::ending::end_after_signal(seconds)?;
         Ok(())
+    }
+
+    /// Calls, prompt tokens and answer tokens that a model will cost for messages.
+    #[pyfunction]
+    fn estimate(
+        py: Python<'_>,
+        config: &str,
+        messages: Vec<Bound<'_, PyDict>>,
+        session_id: Option<String>,
+    ) -> PyResult<(u64, u64, u64)> {
+        let config: MemoryConfig =
+            serde_json::from_str(config).map_err(|error| errors::internal(py, &error))?;
+        let messages = messages.iter().map(|message| {
+            let message = crate::options::new_message(message)?;
+            let session_id = message.session_id.or_else(|| session_id.clone());
+            Ok(NewMessage { session_id, ..message })
+        });
+        let messages = messages.collect::<PyResult<Vec<_>>>()?;
+        let found = py.detach(|| estimate_cost(&config, messages));
+        let found = found.map_err(|error| errors::to_exception(py, &error))?;
+        Ok((found.calls, found.prompt_tokens, found.completion_tokens))
     }
 
     /// A text with its secrets masked, and the kind of each.

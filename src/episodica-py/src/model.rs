@@ -21,7 +21,7 @@ pub(crate) struct CallableModel {
     calls: CallCounts,
 }
 
-type Returned = (String, Option<u64>, Option<u64>);
+type Returned = (String, Option<[u64; 4]>);
 
 impl CallableModel {
     pub(crate) fn new(ask: Py<PyAny>, model: String) -> Self {
@@ -49,22 +49,21 @@ impl LanguageModel for CallableModel {
             prompt.max_tokens,
         );
         let returned = Python::attach(|py| self.ask.call1(py, arguments)?.extract::<Returned>(py));
-        let (text, prompt_tokens, completion_tokens) =
-            self.calls.counted(returned).map_err(|error| {
-                errors::from_python(ErrorKind::Llm, "the llm callable failed", &error)
-            })?;
-        let counted = prompt_tokens.zip(completion_tokens);
-        let (prompt_tokens, completion_tokens) = counted.unwrap_or_else(|| {
-            (
-                (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
-                count_tokens(&text) as u64,
-            )
-        });
+        let (text, counted) = self.calls.counted(returned).map_err(|error| {
+            errors::from_python(ErrorKind::Llm, "the llm callable failed", &error)
+        })?;
+        let [prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens] = counted
+            .unwrap_or_else(|| {
+                let sent = count_tokens(&prompt.system) + count_tokens(&prompt.user);
+                [sent as u64, count_tokens(&text) as u64, 0, 0]
+            });
         Ok(ChatAnswer {
             text,
             model: self.model.clone(),
             prompt_tokens,
             completion_tokens,
+            cached_tokens,
+            reasoning_tokens,
             counted_locally: counted.is_none(),
             attempts: 1,
             seconds: started.elapsed().as_secs_f64(),

@@ -71,7 +71,7 @@ pub(crate) fn messages<'py>(
 /// An episode with its address.
 pub(crate) fn episode<'py>(
     py: Python<'py>,
-    shown: &RecordFrame,
+    frame: &RecordFrame,
     episode: &Episode,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, EPISODE, episode => Episode {
@@ -79,23 +79,23 @@ pub(crate) fn episode<'py>(
         user_id,
         title,
         content,
-        original_messages: messages(py, shown, original_messages)?,
+        original_messages: messages(py, frame, original_messages)?,
         message_count,
         boundary_reason,
-        timestamp: datetime(py, &shown.zone, *timestamp)?,
-        created_at: datetime(py, &shown.zone, *created_at)?,
+        timestamp: datetime(py, &frame.zone, *timestamp)?,
+        created_at: datetime(py, &frame.zone, *created_at)?,
         metadata: json_object(py, metadata)?,
         tags: PyTuple::new(py, tags)?,
         summary,
-        ended_at: datetime(py, &shown.zone, *ended_at)?,
+        ended_at: datetime(py, &frame.zone, *ended_at)?,
         session_id: session_id.as_deref(),
         topics: PyTuple::new(py, topics)?,
         entities: PyTuple::new(py, entities)?,
         boundary: described_boundary(py, boundary)?,
         provenance: described_provenance(py, provenance)?,
-        archived_at: optional_datetime(py, shown, *archived_at)?,
+        archived_at: optional_datetime(py, frame, *archived_at)?,
         revision,
-    } more { uri: shown.owner.uri("episode", &episode.episode_id) })
+    } skip { shown } more { uri: frame.owner.uri("episode", &episode.episode_id) })
 }
 
 /// A fact with its address.

@@ -37,7 +37,6 @@ def test_row_9_the_models_facts_take_the_place_of_the_rules(
             {
                 "title": "Ann in Nice",
                 "narrative": "Ann works as a nurse. Ann moved to Nice with her dog Rex.",
-                "topics": [],
                 "facts": [
                     {
                         "content": "Ann works as a nurse.",

@@ -23,12 +23,7 @@ from model_server import sensible
 from episodica import AsyncMemorySystem, ConfigError, LLMError, MemorySystem, count_tokens
 from episodica.models import read
 
-STEPS = {
-    "episodes": "boundary",
-    "episode": "episode",
-    "episode_and_facts": "episode",
-    "facts": "extract",
-}
+STEPS = {"episodes_and_facts": "episode", "facts": "extract"}
 Messages = list[dict[str, str]]
 
 

@@ -49,7 +49,6 @@ OBJECTS = [
 ANSWER: dict[str, Any] = {
     "title": "Ann moves to Lyon",
     "narrative": "Ann moved to Lyon on 8 March 2024. Ann has a dog called Rex.",
-    "topics": ["moving"],
     "facts": LINES,
 }
 TEXT = json.dumps(ANSWER)
@@ -235,6 +234,67 @@ def no_system(status: int) -> Callable[[Request], Reply]:
     return answer
 
 
+def silent_about_system(request: Request) -> Reply:
+    """A template that raises, behind FastAPI."""
+    if any(message["role"] == "system" for message in request.body["messages"]):
+        return Reply(b"Internal Server Error", 500, content_type="text/plain")
+    return says(TEXT)
+
+
+def no_provider(request: Request) -> Reply:
+    """OpenRouter, where no provider of the model takes a schema."""
+    if form(request).startswith("json"):
+        return refuses("No endpoints found that can handle the requested parameters.", 404)
+    return says(TEXT)
+
+
+def schema_or_text(request: Request) -> Reply:
+    """LM Studio, with its error as a string, and a schema that its engine can't compile."""
+    if form(request) == "json_object":
+        text = "'response_format.type' must be 'json_schema' or 'text'"
+        return Reply({"error": text}, 400)
+    return refuses("Failed to process regex") if form(request) == "json_schema" else says(TEXT)
+
+
+def little_context(request: Request) -> Reply:
+    """llama.cpp, which names the size of its context."""
+    if request.body.get("max_tokens", 0) > 3_000:
+        error = {"code": 400, "type": "exceed_context_size_error", "n_ctx": 4_096}
+        message = "request (7000 tokens) exceeds the available context size (4096 tokens)"
+        return Reply({"error": {**error, "message": message}}, 400)
+    return says(TEXT)
+
+
+def many_states(request: Request) -> Reply:
+    if form(request) == "json_schema":
+        text = "The specified schema produces a constraint that has too many states for serving."
+        return Reply([{"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}}], 400)
+    return says(TEXT)
+
+
+def warm_only(request: Request) -> Reply:
+    if "temperature" in request.body:
+        return refuses("`temperature` may only be set to 1 when thinking is enabled.")
+    return says(TEXT)
+
+
+def talkative_stream() -> Reply:
+    """A stream with comments, and with reasoning before the answer."""
+    thinks = {"choices": [{"delta": {"reasoning": DRAFT}}]}
+    halves = [TEXT[:100], TEXT[100:]]
+    chunks = [thinks, *({"choices": [{"delta": {"content": half}}]} for half in halves)]
+    lines = [f"data: {json.dumps(chunk)}" for chunk in chunks]
+    text = "\n\n".join([": PROCESSING", *lines, ": PROCESSING", "data: [DONE]"])
+    return Reply(text.encode(), content_type="text/event-stream")
+
+
+def chunked() -> Reply:
+    """Mistral's parts: thinking, references and text."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": DRAFT}]}
+    halves = [{"type": "text", "text": half} for half in (TEXT[:90], TEXT[90:])]
+    return says([thinking, halves[0], {"type": "reference", "reference_ids": [1]}, halves[1]])
+
+
 def unclosed(request: Request) -> Reply:
     if request.body["max_tokens"] < 10_000:
         return says("<think>\nI should think about this for a long time " * 50, "length")
@@ -266,6 +326,19 @@ MANNERS: dict[str, Callable[[Request], Reply]] = {
     "a small window": window,
     "a limit of tokens": most_tokens,
     "no system role": no_system(400),
+    "no system role, without a reason": silent_about_system,
+    "no provider with these parameters": no_provider,
+    "a schema or text": schema_or_text,
+    "a context of 4,096": little_context,
+    "too many states": many_states,
+    "a fixed temperature": warm_only,
+    "comments in a stream": lambda request: talkative_stream(),
+    "parts with references": lambda request: chunked(),
+    "all tokens thought": first(says(None, "length")),
+    "too many, with status 200": first(Reply({"error": {"code": 429, "message": "later"}})),
+    "overloaded": first(refuses("Overloaded", 529)),
+    "nothing, and a stop": first(Reply({"choices": [{"message": {"content": None}}]})),
+    "an error at the top": first(Reply({"object": "error", "message": "oops", "code": 500}, 500)),
     "thinking that does not end": unclosed,
     "an empty answer": first(says("")),
     "no content": first(Reply({"choices": [{"message": {"role": "assistant"}}]})),

@@ -46,12 +46,10 @@ def model(find: Finder) -> Callable[..., str]:
         talk = prompt.rpartition("<material-")[2]
         shown = re.findall(r"(?m)^(\d+) \| \d\d:\d\d \| [^:]*: (.*)$", talk)
         numbers = [(int(number), text) for number, text in shown]
-        if "episodes" in response_format["json_schema"]["schema"]["properties"]:
-            episode = {"first": numbers[0][0], "last": numbers[-1][0], "confidence": 0.9}
-            return json.dumps({"episodes": [episode]})
         facts = find(numbers, {sentence: int(number) for number, sentence in known})
-        told = {"title": "A talk", "narrative": "The user talked.", "facts": facts}
-        return json.dumps(told, ensure_ascii=False)
+        told = {"title": "A talk", "narrative": "The user talked."}
+        episode = {"first": numbers[0][0], "last": numbers[-1][0], "confidence": 0.9, **told}
+        return json.dumps({"episodes": [episode], "facts": facts}, ensure_ascii=False)
 
     return answer
 

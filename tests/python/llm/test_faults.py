@@ -63,7 +63,7 @@ def test_what_may_pass_is_tried_again(
     # The first request of each step.
     steps = len(set(server.asked))
     assert usage["retries"] == steps or PASSING[name].endless
-    assert usage["retries"] >= steps >= 2
+    assert usage["retries"] >= steps >= 1
     assert len(server.requests) == usage["calls"] + usage["retries"]
 
 
@@ -110,7 +110,7 @@ def test_what_will_not_pass_is_asked_no_more_often_than_said(
     assert server.asked["episode"] % attempts == 0
     # Nobody asks before a wait is over.
     waits = name == "a wait that is too long"
-    assert server.asked["extract"] == (0 if waits else attempts)
+    assert server.asked["extract"] == (0 if waits or name == "no text" else attempts)
     check_whole(memory, "ann", 3)
     stats, episode = memory.stats("ann"), next(memory.episodes("ann"))
     if name in FOR_THIS_EPISODE:
@@ -156,7 +156,7 @@ def hallucinated_indexes(step: str, prompt: str) -> str:
 def another_language(step: str, prompt: str) -> str:
     if step == "episode":
         text = "安娜在山上放风筝，风筝飞得很高，她告诉了朋友很多关于风筝的事情。"
-        return json.dumps({"title": "放风筝的一天", "narrative": text, "topics": []})
+        return json.dumps({"title": "放风筝的一天", "narrative": text})
     if step == "extract":
         about = {
             "kind": "event",
@@ -172,8 +172,8 @@ def another_language(step: str, prompt: str) -> str:
 
 def huge(step: str, prompt: str) -> str:
     answer = sensible(step, prompt)
-    if step == "episode":
-        answer["narrative"] = (answer["narrative"] + " ") * (10_000_000 // len(answer["narrative"]))
+    for told in answer.get("episodes", []):
+        told["narrative"] = (told["narrative"] + " ") * (1_000_000 // len(told["narrative"]))
     if "facts" in answer:
         answer["facts"] *= 5_000
     return json.dumps(answer)
@@ -218,7 +218,8 @@ def test_any_answer_leaves_everything_whole(
     memory = open_memory(server, boundary_mode=mode)
     remember(memory)
     check_whole(memory, "ann", 30)
-    assert server.asked["boundary"]
+    assert server.asked["episode"]
+    assert (server.asked["boundary"] > 0) == (mode == "message")
     mended = memory.stats()["mended"]
     if mode == "window":
         assert set(ANSWERS[write]) <= set(mended), mended
@@ -309,8 +310,8 @@ def test_a_refused_form_is_lowered_once_and_remembered(
 
     server = serve(refuse)
     memory = open_memory(server, llm_concurrency=1)
-    remember(memory)
-    check_whole(memory, "ann", 30)
+    remember(memory, count=60)
+    check_whole(memory, "ann", 60)
     assert memory.stats("ann")["pending_llm"] == 0
     forms = [
         request.body.get("response_format", {}).get("type", "text") for request in server.requests

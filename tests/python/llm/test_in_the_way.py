@@ -290,22 +290,15 @@ def test_row_12_a_late_user_does_not_wait_for_another_to_be_done(
     check_whole(memory, "ann", 400)
 
 
-def test_row_12_episodes_are_learned_from_at_the_same_time(
-    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+def test_row_12_a_hundred_messages_are_a_handful_of_calls(
+    server: ModelServer, open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """Once, 120 messages took 82 s at 2 s a call: 41 calls, one after the other.
-
-    Without `prediction_correction`: with it, an episode waits for the facts of earlier episodes.
-    """
-    server = serve(lambda request: time.sleep(0.1))
+    """Once, 120 messages took 82 s at 2 s a call: 41 calls, one after the other."""
     memory = open_memory(server, prediction_correction=False)
     memory.add_messages("ann", talk(120))
-    started = time.monotonic()
     memory.flush("ann")
     assert memory.wait("ann", timeout=60)
-    seconds = time.monotonic() - started
-    assert len(server.requests) >= 20
-    assert seconds < 0.1 * 20, (seconds, server.asked)
+    assert len(server.requests) <= 7
     check_whole(memory, "ann", 120)
 
 

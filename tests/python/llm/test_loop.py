@@ -14,7 +14,7 @@ from model_server import ModelServer, asks_for_facts, step_of, system_of, tellin
 
 from episodica import EmbeddingConfig, MemorySystem
 
-STEPS = ("boundary", "episode")
+STEPS = ("episode",)
 
 
 @pytest.mark.requirement("RES-6")
@@ -70,14 +70,16 @@ def test_what_was_made_says_how_and_the_trace_shows_it(
     remember(memory, count=20)
     episode, later = list(memory.episodes("ann"))[:2]
     assert episode.provenance["method"] == "scripted"
-    assert episode.provenance["prompt_version"] == "v6"
+    assert episode.provenance["prompt_version"] == "v7"
     assert episode.provenance["tokens"] > 0
     steps = memory.trace("ann", episode.episode_id)
-    assert [step["phase"] for step in steps] == ["boundary", "episode"]
-    assert [step["phase"] for step in memory.trace("ann", later.episode_id)] == ["episode"]
+    assert [step["phase"] for step in steps] == ["episode"]
+    both = [*steps, *memory.trace("ann", later.episode_id)]
+    assert len({step["user"] for step in both}) == 1, "one question about both"
     sent = {user_of(request) for request in server.requests}
     assert {step["user"] for step in steps} <= sent
-    assert json.loads(steps[1]["answer"])["title"] == episode.title
+    told = [one["title"] for one in json.loads(steps[0]["answer"])["episodes"]]
+    assert told[:2] == [episode.title, later.title]
     fact = next(memory.semantic_memories("ann"))
     assert [step["phase"] for step in memory.trace("ann", fact.memory_id)] == ["episode"]
     memory.delete_user_data("ann")
@@ -136,7 +138,6 @@ def test_a_chinese_conversation_gets_the_chinese_prompts(
     )
     memory.flush("安")
     assert memory.wait("安", timeout=60)
-    assert server.asked["boundary"] > 0
     assert server.asked["episode"] > 0
     for request in server.requests:
         assert re.search("[一-龥]{10}", system_of(request)), "a Chinese task"
@@ -162,15 +163,15 @@ def test_instructions_in_messages_do_not_leave_their_fence(
     )
     memory.flush("ann")
     assert memory.wait("ann", timeout=60)
-    assert server.asked["boundary"] > 0
+    assert server.asked["episode"] > 0
     for request in server.requests:
         fence = re.search(r"<(material-[0-9a-f]{10})>", user_of(request))
         assert fence, "the material is fenced"
         assert user_of(request).count(f"</{fence[1]}>") == 1
-        assert user_of(request).endswith(f"</{fence[1]}>")
+        assert user_of(request).partition(f"</{fence[1]}>")[2] in {"", "\n(more follows)"}
         assert "pirate" not in system_of(request)
         assert "49" not in user_of(request).replace("1970", "")
-    first = user_of(server.of("boundary")[0])
+    first = user_of(server.of("episode")[0])
     assert "{{ system }} {% raw %}" in first
     assert "{conversation} {0} %s ${HOME} {{ 7 * 7 }}" in first
 

@@ -88,7 +88,7 @@ def test_the_evaluations_ledger_has_what_building_cost(
     system.close()
     assert all(row["complete"] and row["calls"] > 0 for row in rows)
     assert sum(row["calls"] for row in rows) == len(server.requests)
-    steps = ("boundary", "episode", "extract")
+    steps = ("episode", "extract")
     assert sum(row["prompt_tokens"] + row["completion_tokens"] for row in rows) == sum(
         server.tokens[step] for step in steps
     )

@@ -23,7 +23,9 @@ TALK = [
 
 
 def episode(prompt: str, facts: list[Any], **texts: str) -> str:
-    return json.dumps({**sensible("episode", prompt), **texts, "facts": facts})
+    answer = sensible("episode", prompt)
+    episodes = [{**one, **texts} for one in answer["episodes"]]
+    return json.dumps({"episodes": episodes, "facts": facts})
 
 
 def fact(content: str, number: int) -> dict[str, Any]:

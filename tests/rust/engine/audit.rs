@@ -20,7 +20,7 @@ use super::support::*;
 use crate::counts::{report, rounds};
 
 /// A message with the word `word`, in a sentence that may state a fact.
-fn sentence(random: &mut Random, word: &str) -> String {
+pub fn sentence(random: &mut Random, word: &str) -> String {
     match random.below(6) {
         0 => format!("I work as a nurse at {word}."),
         1 => format!("I moved to {word} last Friday."),
@@ -93,25 +93,19 @@ fn repeating(prompt: &ChatPrompt) -> Result<String> {
         .collect();
     let words: Vec<&str> = shown.iter().map(|(_, text)| text.as_str()).collect();
     Ok(match prompt.phase {
-        UsagePhase::Boundary => {
-            let episodes: Vec<Value> = shown
-                .chunks(6)
-                .map(|chunk| {
-                    let numbers: Vec<usize> = chunk.iter().map(|(number, _)| *number).collect();
-                    json!({
-                        "messages": numbers, "topic": chunk[0].1, "reason": chunk[0].1,
-                        "confidence": 0.9,
-                    })
+        // Each episode is told with the words of all others.
+        UsagePhase::Episode => {
+            let episode = |chunk: &[(usize, String)]| {
+                json!({
+                    "first": chunk[0].0, "last": chunk[chunk.len() - 1].0, "confidence": 0.9,
+                    "title": words.last(), "narrative": words.join(" "),
                 })
-                .collect();
-            json!({"episodes": episodes})
+            };
+            let episodes: Vec<Value> = shown.chunks(6).map(episode).collect();
+            json!({"episodes": episodes, "facts": facts(&shown)})
         }
-        UsagePhase::Episode => json!({
-            "title": words.first(), "narrative": words.join(" "),
-            "topics": words, "facts": facts(&shown),
-        }),
         UsagePhase::Extract => json!({"facts": facts(&shown)}),
-        UsagePhase::Embedding => unreachable!("not asked of a chat model"),
+        UsagePhase::Boundary | UsagePhase::Embedding => unreachable!("not asked of a chat model"),
     }
     .to_string())
 }
@@ -119,7 +113,12 @@ fn repeating(prompt: &ChatPrompt) -> Result<String> {
 fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     let mut random = Random::new(seed);
     let disk = Disk::new(MemoryBackend::new());
-    let config = || MemoryConfig { snapshot_threshold: 1, trace: true, ..MemoryConfig::default() };
+    let config = || MemoryConfig {
+        snapshot_threshold: 1,
+        trace: true,
+        narratives: seed.is_multiple_of(2),
+        ..MemoryConfig::default()
+    };
     let mut engine = open_with(&disk, false, config(), llm.clone()).unwrap();
     let words: Vec<String> = (0..18).map(|n| format!("zq{seed}x{n}word")).collect();
     let messages = words.iter().enumerate().map(|(n, word)| {
@@ -292,7 +291,7 @@ impl Victim {
 }
 
 /// Asserts that no answer and no file contains one of these words.
-fn assert_silent(engine: &Engine, disk: &Disk, gone: &BTreeSet<&String>, case: &str) {
+pub fn assert_silent(engine: &Engine, disk: &Disk, gone: &BTreeSet<&String>, case: &str) {
     let told = everything_told(engine);
     for word in gone {
         let at = told.find(*word).map(|at| &told[at.saturating_sub(200)..at + 20]);

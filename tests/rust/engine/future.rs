@@ -154,3 +154,88 @@ fn an_unknown_record_or_a_message_is_not_closed() {
     let undated = NewMessage { timestamp: None, ..said("n", "I live in Rome.", 0, None) };
     engine.add_messages("alice", vec![undated], None, &NOW).unwrap();
 }
+
+/// What an application states on a day: an attribute, a value, and the day from which it holds, if
+/// that is another one.
+type Stated = (i64, &'static str, Option<i64>);
+
+/// The statements about one attribute, and the value that holds on some days.
+type Plan = (&'static [Stated], &'static [(i64, &'static str)]);
+
+const PLANS: [Plan; 7] = [
+    // A trip is moved, then called off.
+    (
+        &[(0, "Juist im Juli", None), (27, "Juist im August", None), (69, "keine", None)],
+        &[(10, "Juist im Juli"), (30, "Juist im August"), (70, "keine"), (400, "keine")],
+    ),
+    // A feast is moved twice.
+    (
+        &[(0, "20 September", None), (90, "25 April", None), (150, "30 May", None)],
+        &[(80, "20 September"), (100, "25 April"), (160, "30 May"), (400, "30 May")],
+    ),
+    // A job is turned down.
+    (
+        &[
+            (0, "relieuse à Nantes", None),
+            (90, "à Lille", Some(150)),
+            (130, "relieuse à Nantes", None),
+        ],
+        &[(100, "relieuse à Nantes"), (140, "relieuse à Nantes"), (400, "relieuse à Nantes")],
+    ),
+    // A dose is corrected before its day.
+    (
+        &[(0, "5 drops", None), (100, "7 drops", Some(105)), (102, "6 drops", Some(105))],
+        &[(99, "5 drops"), (103, "5 drops"), (106, "6 drops"), (400, "6 drops")],
+    ),
+    // A move falls through.
+    (
+        &[(0, "Soria", None), (40, "Cuenca", Some(60)), (50, "Soria", None)],
+        &[(45, "Soria"), (55, "Soria"), (70, "Soria"), (400, "Soria")],
+    ),
+    // A deadline is put off, then brought forward.
+    (
+        &[(0, "day 36", None), (20, "day 60", None), (41, "day 51", None)],
+        &[(10, "day 36"), (30, "day 60"), (45, "day 51"), (400, "day 51")],
+    ),
+    // A lesson is moved, then given up before that.
+    (
+        &[(0, "周二", None), (3, "周四", Some(12)), (8, "不学了", None)],
+        &[(2, "周二"), (5, "周二"), (9, "不学了"), (13, "不学了"), (400, "不学了")],
+    ),
+];
+
+fn state_plan(engine: &Engine, (day, value, from): &Stated, is_told_then: bool) {
+    let statement = StatedFact {
+        content: format!("It is {value}."),
+        attribute: "matter".to_owned(),
+        value: (*value).to_owned(),
+        valid_from: from.or(is_told_then.then_some(*day)).map(|day| moment(day * DAY)),
+        ..StatedFact::default()
+    };
+    engine.remember("alice", statement, &NOW).unwrap();
+}
+
+#[test]
+fn plans_that_an_application_states_hold_from_their_days_unless_called_off() {
+    for (number, (statements, days)) in PLANS.iter().enumerate() {
+        let (live, replayed) = (Disk::new(MemoryBackend::new()), Disk::new(MemoryBackend::new()));
+        for stated in *statements {
+            state_plan(&open_days_later(&live, stated.0).unwrap(), stated, false);
+            state_plan(&open_days_later(&replayed, 500).unwrap(), stated, true);
+        }
+        for disk in [&live, &replayed] {
+            let engine = open_days_later(disk, 500).unwrap();
+            assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
+            let last = statements[statements.len() - 1].0;
+            for (day, wanted) in days.iter().filter(|(day, _)| *day > last) {
+                let now = moment(day * DAY + 60);
+                let held = facts(&engine).into_iter();
+                let held = held.filter(|fact| fact.valid_from <= now && fact.holds_at(now));
+                let values: std::collections::BTreeSet<String> =
+                    held.map(|fact| fact.value).collect();
+                let wanted = std::collections::BTreeSet::from([(*wanted).to_owned()]);
+                assert_eq!(values, wanted, "plan {number}, day {day}");
+            }
+        }
+    }
+}

@@ -425,12 +425,12 @@ fn finds_homes_and_drinks(prompt: &ChatPrompt) -> episodica_core::Result<String>
     let facts: Vec<_> = messages.iter().filter_map(fact).collect();
     let numbers: Vec<_> = messages.iter().map(|(number, _)| number).collect();
     let answer = match prompt.phase {
-        UsagePhase::Boundary => serde_json::json!({"episodes": [
-            {"messages": numbers, "topic": "t", "reason": "r", "confidence": 0.9}
-        ]}),
         UsagePhase::Episode => serde_json::json!({
-            "title": "A talk", "narrative": "They talked.",
-            "topics": [], "facts": facts,
+            "episodes": [{
+                "messages": numbers, "confidence": 0.9,
+                "title": "A talk", "narrative": "They talked.",
+            }],
+            "facts": facts,
         }),
         _ => serde_json::json!({"facts": facts}),
     };

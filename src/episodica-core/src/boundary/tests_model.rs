@@ -5,11 +5,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::window::{WindowScan, WindowStep, plan, question, read};
+use super::window::{WindowScan, WindowStep, plan, read};
 use super::{BufferSegment, turn};
 use crate::clock::Moment;
 use crate::config::MemoryConfig;
-use crate::llm::WindowBudget;
 use crate::model::testing::said;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
@@ -75,6 +74,9 @@ fn the_model_is_asked_only_where_there_is_doubt() {
     let WindowStep::Cut(cut) = step(8, &[], 0, true) else { panic!("a short rest is an episode") };
     assert_eq!(lengths(&cut), [8]);
     assert_eq!(step(0, &[], 0, true), WindowStep::Wait);
+    assert_eq!(step(30, &[], 0, true), WindowStep::Ask(30), "one question about the rest");
+    assert_eq!(step(31, &[], 0, true), WindowStep::Ask(20));
+    assert_eq!(step(20, &[3, 9], 0, false), WindowStep::Ask(20), "one about several stretches");
 }
 
 #[test]
@@ -184,19 +186,6 @@ fn too_short_joins_a_neighbour_and_too_long_is_cut_again() {
         found.segments.len() > 1 && found.segments.iter().all(|segment| segment.length <= 25),
         "{:?}",
         lengths(&found.segments)
-    );
-}
-
-#[test]
-fn a_question_shows_numbers_dates_and_names() {
-    let prompt =
-        question(&talk(3, &[]), &MemoryConfig::default(), WindowBudget::of(None)).expect("renders");
-    assert!(prompt.system.contains("fewer than 2 or more than 25"), "{}", prompt.system);
-    assert!(
-        prompt.user.contains("[2024-03-09 Sat]\n0 | ")
-            && prompt.user.contains("\n1 | 16:02 | Ann: number 1 is about kite 0\n"),
-        "{}",
-        prompt.user
     );
 }
 

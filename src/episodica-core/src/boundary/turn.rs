@@ -10,7 +10,8 @@ use super::window::{WindowStep, full, segment};
 use crate::config::MemoryConfig;
 use crate::error::Result;
 use crate::llm::{
-    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, conversation, is_chinese, json, render,
+    AnswerSchema, ChatPrompt, PromptTemplate, UsagePhase, WindowBudget, conversation, is_chinese,
+    json, render,
 };
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
@@ -71,7 +72,7 @@ pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatP
         "additionalProperties": false,
     });
     Ok(ChatPrompt {
-        phase: PromptTemplate::Turn.phase(),
+        phase: UsagePhase::Boundary,
         system,
         user,
         schema: AnswerSchema { name: "boundary", schema },

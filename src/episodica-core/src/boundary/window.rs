@@ -1,25 +1,20 @@
 //! Boundaries by a model that reads a window of messages; called only if the rules are in doubt.
 //!
 //! [`plan`] decides whether to cut the front of a buffer, to ask the model, or to wait.
-//! [`question`] renders the prompt, and [`read`] converts any usable answer to segments that
-//! contain every message exactly once. The engine calls the model, and uses the rules if the model
-//! fails.
+//! [`read`] converts any usable answer to segments that contain every message exactly once. The
+//! engine calls the model, and uses the rules if the model fails.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::cohesion::BufferCohesion;
 use super::heuristic;
 use super::reading::FeatureCache;
 use super::scan::{BufferScan, BufferSegment, certain_places, follows_day};
 use crate::config::MemoryConfig;
-use crate::error::Result;
-use crate::llm::{
-    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, conversation, is_chinese, json, render,
-};
+use crate::llm::json;
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Maximum number of messages of a finished stretch that becomes one episode without asking the
@@ -52,6 +47,13 @@ pub fn plan(
     if buffer.is_empty() {
         return WindowStep::Wait;
     }
+    let unseen = buffer.len().saturating_sub(seen);
+    let most = config.boundary_window_messages;
+    // The rest of a finished buffer is not worth a question of its own.
+    let is_rest = complete.is_some() && unseen <= most + most / 2;
+    if unseen >= most && !is_rest {
+        return WindowStep::Ask(seen + most);
+    }
     let pause = certain_places(buffer, config).into_iter().next();
     if let Some(place) = pause.filter(|place| *place <= PLAIN) {
         return WindowStep::Cut(vec![segment(
@@ -60,10 +62,6 @@ pub fn plan(
             1.0,
             config,
         )]);
-    }
-    let unseen = buffer.len().saturating_sub(seen);
-    if unseen >= config.boundary_window_messages {
-        return WindowStep::Ask(seen + config.boundary_window_messages);
     }
     match complete {
         Some(reason) if is_plain(buffer, config) => {
@@ -116,53 +114,6 @@ pub(super) fn segment(
         _ => DetectionMethod::Heuristic,
     };
     scan.segment(0, messages.len(), reason, confidence, method)
-}
-
-#[derive(Serialize)]
-struct WindowAnswer {
-    min: usize,
-    max: usize,
-    conversation: String,
-}
-
-/// The prompt about a window.
-///
-/// # Errors
-/// `Internal` if the prompt can't be rendered.
-pub fn question(
-    window: &[Arc<Message>],
-    config: &MemoryConfig,
-    budget: WindowBudget,
-) -> Result<ChatPrompt> {
-    let values = WindowAnswer {
-        min: config.buffer_size_min,
-        max: config.buffer_size_max,
-        conversation: conversation(window, budget),
-    };
-    let (system, user) = render(PromptTemplate::Boundary, is_chinese(window), &values)?;
-    let episode = json!({
-        "type": "object",
-        "properties": {
-            "first": {"type": "integer"},
-            "last": {"type": "integer"},
-            "confidence": {"type": "number"},
-        },
-        "required": ["first", "last", "confidence"],
-        "additionalProperties": false,
-    });
-    let schema = json!({
-        "type": "object",
-        "properties": {"episodes": {"type": "array", "items": episode}},
-        "required": ["episodes"],
-        "additionalProperties": false,
-    });
-    Ok(ChatPrompt {
-        phase: PromptTemplate::Boundary.phase(),
-        system,
-        user,
-        schema: AnswerSchema { name: "episodes", schema },
-        max_tokens: 200 + 20 * window.len() as u32,
-    })
 }
 
 /// An answer about a window as complete segments.
@@ -247,6 +198,11 @@ struct ClaimedEpisode {
     confidence: Option<f32>,
 }
 
+/// The numbers of the messages of an episode as an answer describes it.
+pub(crate) fn claimed_messages(value: &Value) -> Option<Vec<i64>> {
+    ClaimedEpisode::read(value).map(|claim| claim.messages)
+}
+
 impl ClaimedEpisode {
     fn read(value: &Value) -> Option<Self> {
         let numbers = value.get("messages").or_else(|| value.get("indexes")).unwrap_or(value);
@@ -320,8 +276,6 @@ fn segments(
     found
 }
 
-/// Only the place of a boundary is taken from the answer. The model's words about it may describe
-/// later messages, and deleting those messages would not remove the words.
 fn name(
     mut segment: BufferSegment,
     claim: Option<&ClaimedEpisode>,

@@ -19,15 +19,18 @@ settings! {
         buffer_size_min: usize = 2, NumberBounds::between(1.0, 1000.0);
         /// Maximum number of messages in an episode.
         buffer_size_max: usize = 25, NumberBounds::between(1.0, 1000.0);
-        /// How episodes are cut: `heuristic` rules, one model call over a `window` of messages, one
-        /// model call per `message`, or `auto` (`window` with an LLM, `heuristic` without).
+        /// How episodes are cut: `heuristic` rules, by a model that reads a `window` of messages or
+        /// judges each `message`, or `auto` (`window` with an LLM, `heuristic` without).
         boundary_mode: BoundaryMode = BoundaryMode::Auto, NumberBounds::any();
         /// Minimum confidence of a boundary.
         boundary_confidence_threshold: f32 = 0.7, NumberBounds::between(0.0, 1.0);
         /// A pause of this many minutes ends an episode.
         time_gap_minutes: f64 = 30.0, NumberBounds::above(0.0);
-        /// Messages that a model sees per boundary call.
+        /// New messages that a model sees per call.
         boundary_window_messages: usize = 20, NumberBounds::at_least(1.0);
+        /// If true, a model writes a narrative as the content of each episode; if false, only its
+        /// title and a sentence that sums it up.
+        narratives: bool = false, NumberBounds::any();
         /// Merge a new episode into a similar recent one.
         merge_episodes: bool = false, NumberBounds::any();
         /// Minimum cosine similarity of two episodes that are merged.

@@ -155,6 +155,14 @@ impl LanguageModel for MarkedThread<dyn LanguageModel> {
         self.inner.is_available()
     }
 
+    fn take_learned(&self) -> Option<String> {
+        self.inner.take_learned()
+    }
+
+    fn recall_learned(&self, kept: &str) {
+        self.inner.recall_learned(kept);
+    }
+
     fn health(&self) -> ServiceHealth {
         self.inner.health()
     }

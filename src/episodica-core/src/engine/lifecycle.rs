@@ -96,6 +96,9 @@ impl Engine {
             None => Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?,
         };
         store.set_max_open_files(parts.config.max_open_files);
+        if let (Some(model), Some(kept)) = (&parts.llm, store.dialects()) {
+            model.recall_learned(&kept);
+        }
         let callouts = CallbackGuard::new();
         let services = EngineServices {
             feed: FeedPositions::default(),

@@ -35,6 +35,7 @@ mod transfer;
 mod user;
 mod writing;
 
+pub use asking::estimate::estimate_cost;
 pub use feed::{ChangeEvent, ChangeKind, EventPage};
 pub use lifecycle::{Engine, EngineHandle, EngineParts};
 pub use memory::listing::{ListingPage, RecordKind, RecordOutline};
@@ -48,4 +49,5 @@ pub use reading::sessions::UserSession;
 pub use writing::import::ImportedRecords;
 pub use writing::remember::StatedFact;
 
+pub use crate::generate::estimate::CostEstimate;
 pub use crate::generate::facts::TurnedDown;

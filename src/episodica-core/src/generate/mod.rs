@@ -2,6 +2,8 @@
 //! earlier ones.
 
 pub mod episode;
+pub mod estimate;
 pub mod facts;
 pub(crate) mod links;
 pub mod voice;
+pub mod window;

@@ -11,11 +11,11 @@ use crate::model::ServiceHealth;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsagePhase {
-    /// Finding the ends of episodes.
+    /// Judging for a message whether it opens an episode (`boundary_mode="message"`).
     Boundary,
-    /// Writing the text of an episode and its facts.
+    /// Finding the ends, texts and facts of a window's episodes.
     Episode,
-    /// Extracting facts, if not requested together with the text.
+    /// Finding the facts of an episode that has its text.
     Extract,
     /// Embedding texts.
     Embedding,
@@ -69,6 +69,10 @@ pub struct ChatAnswer {
     pub prompt_tokens: u64,
     /// Answer tokens.
     pub completion_tokens: u64,
+    /// Prompt tokens that the server had in its cache, as it reports.
+    pub cached_tokens: u64,
+    /// Answer tokens of the model's reasoning, as the server reports.
+    pub reasoning_tokens: u64,
     /// True if the server reported no usage and both counts are local (o200k_base).
     pub counted_locally: bool,
     /// Number of requests up to this answer, at least 1.
@@ -135,6 +139,15 @@ pub trait LanguageModel: Send + Sync {
     fn is_available(&self) -> bool {
         true
     }
+
+    /// What servers have taught about the form of requests, to be kept for later processes, if that
+    /// has changed since the last call.
+    fn take_learned(&self) -> Option<String> {
+        None
+    }
+
+    /// Applies what an earlier process has kept.
+    fn recall_learned(&self, _kept: &str) {}
 
     /// Counters and the state of the circuit breaker. Contains no secrets.
     fn health(&self) -> ServiceHealth;

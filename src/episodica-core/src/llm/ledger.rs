@@ -18,6 +18,8 @@ impl UsageLedger {
             entry.calls += 1;
             entry.prompt_tokens += answer.prompt_tokens;
             entry.completion_tokens += answer.completion_tokens;
+            entry.cached_prompt_tokens += answer.cached_tokens;
+            entry.reasoning_tokens += answer.reasoning_tokens;
             entry.seconds += answer.seconds;
             entry.retries += u64::from(answer.attempts.saturating_sub(1));
             entry.counted_locally += u64::from(answer.counted_locally);
@@ -84,6 +86,8 @@ mod tests {
             model: model.into(),
             prompt_tokens: 10,
             completion_tokens: 3,
+            cached_tokens: 6,
+            reasoning_tokens: 2,
             counted_locally,
             attempts: 2,
             seconds: 0.5,
@@ -104,6 +108,8 @@ mod tests {
             calls: 2,
             prompt_tokens: 20,
             completion_tokens: 46,
+            cached_prompt_tokens: 12,
+            reasoning_tokens: 4,
             seconds: 1.0,
             cached: 1,
             failures: 1,

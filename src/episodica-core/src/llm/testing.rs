@@ -66,6 +66,8 @@ impl LanguageModel for ScriptedModel {
             model: self.model().to_owned(),
             prompt_tokens: (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
             completion_tokens: count_tokens(&text) as u64,
+            cached_tokens: 0,
+            reasoning_tokens: 0,
             counted_locally: false,
             attempts: 1,
             seconds: 0.0,

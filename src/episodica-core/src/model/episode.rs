@@ -55,6 +55,10 @@ pub struct Episode {
     pub boundary: BoundaryJudgement,
     /// How the text was made.
     pub provenance: TextProvenance,
+    /// Ids of the facts and of the messages of other episodes that the model saw when it wrote the
+    /// text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
     /// When it was archived: searches and contexts leave it and its messages out. `None` = not
     /// archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -110,7 +110,10 @@ impl InMemory for Episode {
         ];
         own.into_iter().map(text).sum::<usize>()
             + block(self.original_messages.capacity() * size_of::<Arc<Message>>())
-            + [&self.tags, &self.topics, &self.entities].into_iter().map(texts).sum::<usize>()
+            + [&self.tags, &self.topics, &self.entities, &self.shown]
+                .into_iter()
+                .map(texts)
+                .sum::<usize>()
             + object(&self.metadata)
             + provenance(&self.provenance)
             + self.session_id.as_ref().map_or(0, shared)

@@ -202,6 +202,10 @@ pub struct CallCost {
     pub prompt_tokens: u64,
     /// Tokens of the answers.
     pub completion_tokens: u64,
+    /// Of the prompts' tokens, those that the server had in its cache.
+    pub cached_prompt_tokens: u64,
+    /// Of the answers' tokens, those of the model's reasoning.
+    pub reasoning_tokens: u64,
     /// Wall-clock seconds until the answers.
     pub seconds: f64,
     /// Questions answered from the cache; not among `calls`.

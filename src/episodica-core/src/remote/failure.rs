@@ -114,6 +114,11 @@ impl CallFailure {
         self.reason.expose().contains(word)
     }
 
+    /// True if this is all that the server explains (lower case).
+    pub fn says(&self, text: &str) -> bool {
+        self.reason.expose().trim() == text
+    }
+
     /// The numbers in the server's explanation, in order: limits, and the requested values.
     pub fn numbers(&self) -> Vec<u32> {
         let reason = self.reason.expose().replace(',', "");

@@ -111,6 +111,11 @@ impl StoreLayout {
         self.root.join("episodica.json")
     }
 
+    /// The file with the forms of requests that servers of models accept.
+    pub fn dialects_path(&self) -> PathBuf {
+        self.root.join("dialects.json")
+    }
+
     /// The file with the lock that all writers share.
     pub fn lock_path(&self) -> PathBuf {
         self.root.join(".lock")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::backend::{EntryKind, FileBackend, parent_of};
 use super::file_logs::FileLogs;
-use super::files::io_error;
+use super::files::{io_error, read, replace_file};
 use super::layout::StoreLayout;
 use super::lock::LockHolder;
 use super::log::{LogSum, OpenMode};
@@ -278,6 +278,22 @@ impl Store {
             Some(apart) => user.apart(Arc::clone(apart), Arc::clone(&self.shared)),
             None => user,
         }
+    }
+
+    /// What servers of models taught earlier processes; `None` if nothing can be read.
+    pub fn dialects(&self) -> Option<String> {
+        let path = self.shared.layout.dialects_path();
+        let bytes =
+            read(&*self.shared.backend, &path, "cannot read what servers taught").ok()??;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// Keeps what servers of models taught this process.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn keep_dialects(&self, text: &str) -> Result<()> {
+        replace_file(&*self.shared.backend, &self.shared.layout.dialects_path(), text.as_bytes())
     }
 
     /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns the

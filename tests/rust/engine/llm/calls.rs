@@ -1,5 +1,6 @@
 //! When the model is called, and which operations don't wait for it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -67,9 +68,12 @@ fn four_hundred_messages_cost_what_was_promised() {
     check_whole(&engine, "ann", 400);
     let (calls, made) = (by_phase(&model), episodes(&engine, "ann").len());
     assert!((45..=60).contains(&made), "{made} episodes");
-    assert!(calls["boundary"] <= 25, "{calls:?}");
-    assert!(calls["episode"] <= made, "{calls:?}");
-    assert!(!calls.contains_key("extract"), "facts come with the episode's text: {calls:?}");
+    assert_eq!(calls.keys().collect::<Vec<_>>(), [&"episode"], "one question a window: {calls:?}");
+    assert!(calls["episode"] <= 22, "{calls:?}");
+    assert!(episodes(&engine, "ann").iter().all(|one| one.title.starts_with("Model on")));
+    let beginnings: BTreeSet<String> =
+        model.prompts().into_iter().map(|prompt| prompt.system).collect();
+    assert_eq!(beginnings.len(), 1, "servers can keep the instructions");
     assert_eq!(facts(&engine, "ann").len(), made, "each episode gives one fact");
     let usage = engine.usage().unwrap();
     assert_eq!(usage.total.calls, model.calls() as u64);
@@ -98,7 +102,7 @@ fn what_a_model_made_says_so() {
         let steps = engine.trace("ann", id, &NOW).unwrap();
         steps.iter().map(|step| step.phase.clone()).collect()
     };
-    assert_eq!(phases(&episode.episode_id), ["boundary", "episode"]);
+    assert_eq!(phases(&episode.episode_id), ["episode"]);
     assert_eq!(phases(&fact.memory_id), ["episode"]);
 }
 

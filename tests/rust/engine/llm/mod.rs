@@ -58,21 +58,19 @@ fn first_fact(messages: &[(usize, String)]) -> Value {
 pub fn sensible(prompt: &ChatPrompt) -> Result<String> {
     let messages = shown(prompt);
     let answer = match prompt.phase {
-        UsagePhase::Boundary => {
-            let groups: Vec<Value> = messages
-                .chunks(8)
-                .map(|chunk| {
-                    let numbers: Vec<_> = chunk.iter().map(|(number, _)| number).collect();
-                    json!({"messages": numbers, "topic": "t", "reason": "r", "confidence": 0.9})
+        UsagePhase::Boundary => json!({"should_end": messages.len() > 8, "confidence": 0.9}),
+        UsagePhase::Episode => {
+            let episode = |chunk: &[(usize, String)]| {
+                json!({
+                    "first": chunk[0].0, "last": chunk[chunk.len() - 1].0, "confidence": 0.9,
+                    "title": format!("Model on {}", chunk[0].1),
+                    "narrative": format!("It was said that {}.", chunk[0].1),
                 })
-                .collect();
-            json!({"episodes": groups})
+            };
+            let episodes: Vec<Value> = messages.chunks(8).map(episode).collect();
+            let facts: Vec<Value> = messages.chunks(8).map(first_fact).collect();
+            json!({"episodes": episodes, "facts": facts})
         }
-        UsagePhase::Episode => json!({
-            "title": format!("Model on {}", messages[0].1),
-            "narrative": format!("It was said that {}.", messages[0].1),
-            "facts": [first_fact(&messages)],
-        }),
         UsagePhase::Extract => json!({"facts": [first_fact(&messages)]}),
         UsagePhase::Embedding => unreachable!("not asked of a chat model"),
     };

@@ -173,7 +173,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
             let narrative =
                 shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
             Ok(json!({
-                "title": "flew over", "narrative": narrative, "topics": [],
+                "title": "flew over", "narrative": narrative,
             })
             .to_string())
         }
@@ -181,7 +181,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
     };
     let disk = disk();
     let model = Arc::new(ScriptedModel::new(script));
-    let config = MemoryConfig { merge_episodes: true, ..MemoryConfig::default() };
+    let config = MemoryConfig { merge_episodes: true, narratives: true, ..MemoryConfig::default() };
     let ids: Vec<String> = {
         let engine = with_config(&disk, &model, config.clone());
         let mut ids = Vec::new();

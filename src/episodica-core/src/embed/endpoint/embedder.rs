@@ -244,6 +244,8 @@ impl EndpointEmbedder {
                         texts.iter().map(|text| count_tokens(text) as u64).sum()
                     }),
                     completion_tokens: 0,
+                    cached_tokens: 0,
+                    reasoning_tokens: 0,
                     counted_locally: tokens.is_none(),
                     attempts: reply.attempts,
                     seconds: reply.seconds,

@@ -20,7 +20,8 @@ pub(crate) struct ModelReply {
     pub model: String,
     pub tokens: u64,
     pub cached: bool,
-    hash: String,
+    /// The hash of the question.
+    pub hash: String,
 }
 
 impl ModelReply {
@@ -235,6 +236,11 @@ impl ModelSession<'_> {
             Ok(answer) => {
                 failing.store(false, Ordering::Relaxed);
                 ledger.record(prompt.phase, user_id, &answer);
+                if let Some(learned) = model.take_learned()
+                    && let Err(error) = self.services.store.keep_dialects(&learned)
+                {
+                    self.services.counters.note_failure(None, &error);
+                }
                 let tokens = answer.prompt_tokens + answer.completion_tokens;
                 Ok(ModelReply {
                     text: answer.text,

@@ -13,7 +13,7 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit::WORTH_A_REQUEST;
 use crate::engine::writing::commit_episodes::commit_episodes;
-use crate::engine::writing::compose::{ComposedEpisode, OUTAGE, compose_texts};
+use crate::engine::writing::compose::{ComposedEpisode, OUTAGE, compose_texts, shown_in_all};
 use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::edit::follow_edits;
 use crate::engine::writing::extract::{learn_by_model, learn_from_written, shows_known};
@@ -253,10 +253,10 @@ fn write_over(
         return Ok(None);
     }
     let rewritten = Arc::new(Episode {
+        shown: shown_in_all(episode, &text.shown),
         title: text.text.title,
         summary: text.text.summary,
         content: text.text.content,
-        topics: text.text.topics,
         entities: text.text.entities,
         provenance: text.provenance,
         revision: episode.revision + 1,

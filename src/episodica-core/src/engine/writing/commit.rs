@@ -1,5 +1,6 @@
 //! Turns drafts into episodes in the log and the view: composes, embeds, appends, indexes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::boundary::BufferSegment;
@@ -10,11 +11,12 @@ use crate::engine::memory::indexing::EMBED_BATCH;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit_episodes::{commit_episodes, commit_terms};
-use crate::engine::writing::compose::{ComposedEpisode, compose_texts};
+use crate::engine::writing::compose::{ComposedEpisode, compose_drafts, compose_texts};
 use crate::engine::writing::draft::{EpisodeDraft, decide_anew};
 use crate::engine::writing::extract::{learn_from_written, shows_known};
 use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::engine::writing::ingest::embed_messages;
+use crate::engine::writing::known_facts;
 use crate::engine::writing::learn::learn_by_rules;
 use crate::engine::writing::merge::commit_merged;
 use crate::error::Result;
@@ -27,9 +29,9 @@ const COMPOSED_AT_ONCE: usize = 64;
 /// Number of texts that justify a request of their own for their vectors.
 pub(crate) const WORTH_A_REQUEST: usize = 32;
 
-/// Composes drafts, commits them and learns from them. A model that sees known facts composes
-/// one draft at a time and learns from it before the next, so that the facts it sees do not
-/// depend on how the messages arrived.
+/// Composes drafts, commits them and learns from them. A model composes several at once. If it sees
+/// known facts, they are learned from one after another, and one whose facts may change what was
+/// learned from those before it is composed again.
 pub(crate) fn write_down(
     services: &EngineServices,
     user: &OpenUser,
@@ -42,8 +44,7 @@ pub(crate) fn write_down(
     drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
     let shows_known = shows_known(services);
     let at_once = match services.llm {
-        Some(_) if shows_known => 1,
-        Some(_) => drafts.len(),
+        Some(_) => services.config.llm_concurrency,
         None => COMPOSED_AT_ONCE,
     };
     if shows_known && !drafts.is_empty() {
@@ -52,16 +53,47 @@ pub(crate) fn write_down(
     }
     let mut drafts = drafts.into_iter().peekable();
     while drafts.peek().is_some() {
-        let now: Vec<EpisodeDraft> = drafts.by_ref().take(at_once).collect();
-        let texts = compose_texts(services, user, &messages_of(&now), control)?;
-        let written = commit_texts(services, user, now, texts, basis, control)?;
+        let mut now: Vec<EpisodeDraft> = drafts.by_ref().take(at_once).collect();
+        let texts = compose_drafts(services, user, &mut now, control)?;
         if shows_known {
-            learn_from_written(services, user, &written, control)?;
+            write_in_turn(services, user, now.into_iter().zip(texts), basis, control, formed)?;
+        } else {
+            formed.extend(commit_texts(services, user, now, texts, basis, control)?);
         }
-        formed.extend(written);
         if drafts.peek().is_some() && !services.has_background_work() {
             decide_anew(services, control, || learn_by_rules(services, user, control))?;
         }
+    }
+    Ok(())
+}
+
+/// Commits episodes that were composed at once, and learns from one after the other. One whose
+/// facts may change those of an earlier one, which the model had not seen, is composed again.
+fn write_in_turn(
+    services: &EngineServices,
+    user: &OpenUser,
+    drafts: impl Iterator<Item = (EpisodeDraft, ComposedEpisode)>,
+    basis: DecisionBasis,
+    control: &dyn CallControl,
+    formed: &mut Vec<Arc<Episode>>,
+) -> Result<()> {
+    // The facts learned so far, by the answer that stated them.
+    let mut learned: Vec<(String, Range<usize>)> = Vec::new();
+    for (draft, mut text) in drafts {
+        let unseen = |stated: &ExtractedFacts| {
+            let others = learned.iter().filter(|(answer, _)| *answer != stated.answer);
+            known_facts::may_change(&user.view.read(), stated, others.map(|(_, slots)| slots))
+        };
+        if text.stated.as_ref().is_some_and(unseen) {
+            services.counters.count("episodes_asked_again", 1);
+            text = compose_texts(services, user, &[&draft.messages], control)?.remove(0);
+        }
+        let answer = text.stated.as_ref().map(|stated| stated.answer.clone()).unwrap_or_default();
+        let first = user.view.read().facts.slot_count();
+        let written = commit_texts(services, user, vec![draft], vec![text], basis, control)?;
+        learn_from_written(services, user, &written, control)?;
+        learned.push((answer, first..user.view.read().facts.slot_count()));
+        formed.extend(written);
     }
     Ok(())
 }
@@ -131,10 +163,11 @@ fn episode_record(
         summary: text.text.summary,
         ended_at: times.max().unwrap_or(last.timestamp),
         session_id,
-        topics: text.text.topics,
+        topics: Vec::new(),
         entities: text.text.entities,
         boundary,
         provenance: text.provenance,
+        shown: text.shown,
         archived_at: None,
         revision: 0,
         original_messages: messages,
@@ -166,8 +199,4 @@ fn embed_ahead(
         services.indexing().embed(&texts, control)?;
     }
     Ok(())
-}
-
-fn messages_of(drafts: &[EpisodeDraft]) -> Vec<&[Arc<Message>]> {
-    drafts.iter().map(|draft| &draft.messages[..]).collect()
 }

@@ -1,26 +1,31 @@
 //! Writes the texts of episodes: by the model, several at once, or by the rules.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::engine::asking::conversation::{ModelSession, QuestionOutcome, model_session};
-use crate::engine::writing::draft::{bytes_of, is_unchanged};
-use crate::engine::writing::recall::without_recalled;
-use crate::sync::Mutex;
-
 use crate::control::{CallControl, patiently};
+use crate::engine::asking::conversation::{
+    ModelReply, ModelSession, QuestionOutcome, model_session,
+};
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::draft::{EpisodeDraft, bytes_of};
 use crate::engine::writing::extracted_facts::ExtractedFacts;
+use crate::engine::writing::recall::without_recalled;
 use crate::error::Result;
-use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
+use crate::generate::episode::model::UnusableAnswer;
+use crate::generate::episode::{EpisodeText, RULES_VERSION, write_offline};
 use crate::generate::facts;
 use crate::generate::facts::model::ShownFacts;
+use crate::generate::window::{TextOutcome, WindowParts, question, ranges, read_texts};
 use crate::index::TextTerms;
-use crate::model::{Message, REFUSED, TextProvenance, abstract_of};
+use crate::model::{Episode, Message, REFUSED, TextProvenance, abstract_of};
 use crate::parallel;
+use crate::sync::Mutex;
 
 /// Fallback reason of a text by the rules: the model failed. The model writes it again later.
 pub(crate) const OUTAGE: &str = "outage";
@@ -33,6 +38,39 @@ pub(crate) struct ComposedEpisode {
     pub stated: Option<ExtractedFacts>,
     /// The terms of the text, if it was read.
     pub terms: Option<[TextTerms; 2]>,
+    /// Ids of what the model saw besides the episode's messages.
+    pub shown: Vec<String>,
+}
+
+/// What a model saw for the next text of an episode and for its earlier ones, which are history.
+pub(crate) fn shown_in_all(earlier: &Episode, next: &[String]) -> Vec<String> {
+    let ids: BTreeSet<&String> = earlier.shown.iter().chain(next).collect();
+    ids.into_iter().cloned().collect()
+}
+
+/// Messages as a model is shown them, with what it is shown beside them.
+pub(crate) struct ShownWindow<'a> {
+    /// The messages as they were said.
+    pub messages: &'a [Arc<Message>],
+    /// The same ones without recalled contexts, which must not be learned from.
+    pub own: Vec<Arc<Message>>,
+    pub beside: ShownFacts,
+}
+
+impl ShownWindow<'_> {
+    /// Ids of what the model saw besides the messages at this place.
+    pub fn ids_beside(&self, place: &Range<usize>) -> Vec<String> {
+        // The sources too: a fact may be gone before they are.
+        let known = self.beside.known.iter();
+        let known =
+            known.flat_map(|fact| [&fact.memory_id].into_iter().chain(&fact.source_messages));
+        let before = self.beside.before.iter().map(|message| &message.message_id);
+        let (front, rest) = self.messages.split_at(place.start.min(self.messages.len()));
+        let others = front.iter().chain(rest.iter().skip(place.len()));
+        let others = others.map(|message| &message.message_id);
+        let ids: BTreeSet<&String> = known.chain(before).chain(others).collect();
+        ids.into_iter().cloned().collect()
+    }
 }
 
 /// Composes the texts of episodes with these messages, in order.
@@ -52,6 +90,21 @@ pub(crate) fn compose_texts(
     asked_at_once(services, user, episodes, control, |conversation, messages| {
         conversation.compose(messages)
     })
+}
+
+/// Composes drafts, in order; those that the model told together with their ends are ready.
+pub(crate) fn compose_drafts(
+    services: &EngineServices,
+    user: &OpenUser,
+    drafts: &mut [EpisodeDraft],
+    control: &dyn CallControl,
+) -> Result<Vec<ComposedEpisode>> {
+    let told: Vec<Option<ComposedEpisode>> =
+        drafts.iter_mut().map(|draft| draft.told.take()).collect();
+    let untold = drafts.iter().zip(&told).filter(|(_, told)| told.is_none());
+    let untold: Vec<&[Arc<Message>]> = untold.map(|(draft, _)| &draft.messages[..]).collect();
+    let mut asked = compose_texts(services, user, &untold, control)?.into_iter();
+    Ok(told.into_iter().filter_map(|told| told.or_else(|| asked.next())).collect())
 }
 
 /// Composes an episode by the rules.
@@ -95,47 +148,94 @@ pub(crate) fn asked_at_once<T: Sync, A: Send>(
 }
 
 impl ModelSession<'_> {
-    /// Composes one episode by the model, with its facts if they are wanted and fit the model's
-    /// window. The rules write it if the answer is missing or unusable.
+    /// Composes one episode by the model, with its facts if they are wanted. The rules write it if
+    /// the answer is missing or unusable.
     fn compose(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
-        let budget = self.budget();
-        let own = without_recalled(self.services, self.user, messages);
-        // A recalled context belongs in the episode but must not be learned from: that takes two
-        // questions.
-        let is_own = is_unchanged(&own, messages);
-        let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
-        let shown = if wants_facts { self.shown_beside(messages) } else { ShownFacts::default() };
-        let prompt = model::question(messages, &shown, wants_facts, budget)?;
+        let window = self.window(messages);
+        let (config, budget) = (&self.services.config, self.budget());
+        let prompt = question(&window.own, &window.beside, WindowParts::All, config, budget)?;
         let reply = match self.ask(&prompt)? {
             QuestionOutcome::Answered(reply) => reply,
             QuestionOutcome::Outage => return Ok(self.without_answer(messages, OUTAGE)),
             QuestionOutcome::Refused => return Ok(self.without_answer(messages, REFUSED)),
         };
-        let written = match model::read(&reply.text, messages, &shown) {
-            Ok(written) => written,
-            Err(reason) => {
-                self.unusable(reason.name());
-                log::warn!("unusable answer for an episode: {}", reason.name());
-                let mut text = self.without_answer(messages, reason.name());
-                text.provenance.tokens = reply.tokens;
-                return Ok(text);
-            }
+        let told = self.told(&reply, &window, &[messages.len()], true).pop().flatten();
+        Ok(told.unwrap_or_else(|| self.unreadable(&reply, messages, UnusableAnswer::Malformed)))
+    }
+
+    /// What the model is shown with these messages.
+    pub(crate) fn window<'m>(&self, messages: &'m [Arc<Message>]) -> ShownWindow<'m> {
+        let own = without_recalled(self.services, self.user, messages);
+        let beside = if self.services.config.semantic_memory {
+            self.shown_beside(&own)
+        } else {
+            ShownFacts::default()
         };
-        self.count("answers_salvaged", u64::from(written.salvaged));
-        self.count("foreign_sentences", written.foreign);
-        let provenance = reply.provenance(written.salvaged);
+        ShownWindow { messages, own, beside }
+    }
+
+    /// The episodes that were cut from the front of a window, with these numbers of messages, as an
+    /// answer tells them. `None` for one of which it tells nothing, unless it `is_final`.
+    pub(crate) fn told(
+        &mut self,
+        reply: &ModelReply,
+        window: &ShownWindow<'_>,
+        lengths: &[usize],
+        is_final: bool,
+    ) -> Vec<Option<ComposedEpisode>> {
+        let config = &self.services.config;
         let asked = self.take_asked();
-        let stated = wants_facts.then(|| {
-            let facts = facts::model::read(&reply.text, &own, &shown, &self.services.config);
-            // The tokens of the whole answer are counted for the episode.
-            let made = (&reply, TextProvenance { tokens: 0, ..provenance.clone() });
-            self.stated(made, facts, &shown, &own, asked.clone())
-        });
-        if stated.is_none() {
+        let texts = read_texts(&reply.text, window.messages, lengths, config);
+        // The tokens of the answer are divided among the episodes, not counted for the facts.
+        let tokens = reply.tokens.div_ceil(lengths.len().max(1) as u64);
+        let provenance = TextProvenance { tokens, ..reply.provenance(false) };
+        let mut facts = if config.semantic_memory {
+            let facts = facts::model::read(&reply.text, &window.own, &window.beside, config);
+            let made = (reply, TextProvenance { tokens: 0, ..provenance.clone() });
+            self.stated(made, facts, window, lengths, &asked)
+        } else {
             self.believe();
-            self.keep(&reply);
+            self.keep(reply);
+            Vec::new()
         }
-        Ok(ComposedEpisode { text: written.text, provenance, asked, stated, terms: None })
+        .into_iter();
+        let places = ranges(lengths, window.messages.len());
+        let tell = |(text, place): (Option<TextOutcome>, Range<usize>)| {
+            let stated = facts.next();
+            let nothing = is_final.then_some(Err(UnusableAnswer::Malformed));
+            let composed = match text.or(nothing)? {
+                Ok(written) => {
+                    self.count("answers_salvaged", u64::from(written.salvaged));
+                    let salvaged = written.salvaged;
+                    ComposedEpisode {
+                        text: written.text,
+                        provenance: TextProvenance { salvaged, ..provenance.clone() },
+                        asked: asked.clone(),
+                        stated: None,
+                        terms: None,
+                        shown: window.ids_beside(&place),
+                    }
+                }
+                Err(reason) => self.unreadable(reply, &window.messages[place], reason),
+            };
+            Some(ComposedEpisode { stated, ..composed })
+        };
+        texts.into_iter().zip(places).map(tell).collect()
+    }
+
+    /// The rules' text in place of an unusable one.
+    fn unreadable(
+        &self,
+        reply: &ModelReply,
+        messages: &[Arc<Message>],
+        reason: UnusableAnswer,
+    ) -> ComposedEpisode {
+        self.unusable(reason.name());
+        self.count("episodes_by_rules", 1);
+        log::warn!("unusable answer for an episode: {}", reason.name());
+        let mut text = by_rules(write_offline(messages), reason.name(), QuestionTrace::default());
+        text.provenance.tokens = reply.tokens;
+        text
     }
 
     fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> ComposedEpisode {
@@ -159,5 +259,5 @@ fn by_rules(text: EpisodeText, fallback: &str, asked: QuestionTrace) -> Composed
         pending_llm: !fallback.is_empty() && fallback != REFUSED,
         ..TextProvenance::default()
     };
-    ComposedEpisode { text, provenance, asked, stated: None, terms: None }
+    ComposedEpisode { text, provenance, asked, stated: None, terms: None, shown: Vec::new() }
 }

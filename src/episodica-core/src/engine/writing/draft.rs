@@ -6,6 +6,7 @@ use crate::boundary::BufferSegment;
 use crate::control::CallControl;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
+use crate::engine::writing::compose::ComposedEpisode;
 use crate::error::{ErrorKind, Result};
 use crate::model::Message;
 
@@ -15,6 +16,8 @@ pub(crate) struct EpisodeDraft {
     pub segment: BufferSegment,
     /// Trace of the questions about the segment's end.
     pub asked: QuestionTrace,
+    /// The episode, if the model told it together with its end.
+    pub told: Option<ComposedEpisode>,
 }
 
 /// Repeats `decision` while another process changes the records that it used.
@@ -37,10 +40,4 @@ pub(crate) fn decide_anew<T>(
 /// Total length of the texts of messages.
 pub(crate) fn bytes_of<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> usize {
     messages.into_iter().map(|message| message.content.len()).sum()
-}
-
-/// True if no text was removed from `messages`.
-pub(crate) fn is_unchanged(own: &[Arc<Message>], messages: &[Arc<Message>]) -> bool {
-    own.len() == messages.len()
-        && own.iter().zip(messages).all(|(own, message)| Arc::ptr_eq(own, message))
 }

@@ -19,9 +19,9 @@ use crate::engine::memory::view::{UserView, episode_terms};
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
-use crate::engine::writing::compose::{ComposedEpisode, compose_texts};
+use crate::engine::writing::compose::{ComposedEpisode, compose_texts, shown_in_all};
 use crate::engine::writing::draft::decide_anew;
-use crate::engine::writing::erase::{learned_after, still_learned};
+use crate::engine::writing::erase::{learned_after, shown_to, still_learned, without_shown};
 use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::engine::writing::fact_deletion::follow_facts;
 use crate::engine::writing::learn::{quoted_facts, quotes_of};
@@ -207,6 +207,8 @@ struct EditedRecords {
     /// Every version that holds now, oldest first.
     versions: Vec<Arc<Message>>,
     episodes: Vec<Arc<Episode>>,
+    /// Episodes with other messages, of which only the texts change.
+    retold: Vec<Arc<Episode>>,
     /// The facts that a model found while it wrote the episodes.
     stated: Vec<Option<ExtractedFacts>>,
     /// Changed and new facts.
@@ -237,18 +239,24 @@ impl EditedRecords {
                 before.push(Arc::clone(episode));
             }
         }
-        let slices: Vec<&[Arc<Message>]> = messages.iter().map(Vec::as_slice).collect();
-        let texts = compose_texts(services, user, &slices, control)?;
-        let (mut episodes, mut stated) = (Vec::new(), Vec::new());
-        for ((episode, messages), mut text) in before.iter().zip(messages).zip(texts) {
-            let asked = std::mem::take(&mut text.asked);
-            write_trace(services, user, asked.about(from_ref(&episode.episode_id)));
-            stated.push(text.stated.take());
-            episodes.push(Arc::new(next_revision(episode, messages, text)));
+        // A model wrote other episodes while it was shown the earlier words.
+        let edited = before.len();
+        let reached = UserErasure {
+            messages: edits.keys().cloned().collect(),
+            episodes: before.iter().map(|episode| episode.episode_id.clone()).collect(),
+            ..UserErasure::default()
+        };
+        let shown = shown_to(&user.view.read(), &reached, control)?;
+        for (episode, _) in shown.into_iter().filter(|(_, tells)| *tells) {
+            messages.push(episode.original_messages.clone());
+            before.push(episode);
         }
+        let with = |(episode, messages): (&Arc<Episode>, &Vec<Arc<Message>>)| {
+            Arc::new(Episode { original_messages: messages.clone(), ..(**episode).clone() })
+        };
         let mut change = UserErasure {
             messages: edits.keys().cloned().collect(),
-            replace_episodes: episodes.clone(),
+            replace_episodes: before.iter().zip(&messages).take(edited).map(with).collect(),
             ..UserErasure::default()
         };
         // As if the earlier words had been deleted, and the new ones were in their place.
@@ -256,10 +264,27 @@ impl EditedRecords {
             let view = user.view.read();
             follow_facts(services, (&user.owner, &view), &mut change, control)?
         };
+        let slices: Vec<&[Arc<Message>]> = messages.iter().map(Vec::as_slice).collect();
+        // A model is not shown the facts that go.
+        *user.progress.leaving.lock() = change.semantic.iter().cloned().collect();
+        let texts = compose_texts(services, user, &slices, control);
+        user.progress.leaving.lock().clear();
+        let (mut episodes, mut stated) = (Vec::new(), Vec::new());
+        for ((episode, messages), mut text) in before.iter().zip(messages).zip(texts?) {
+            let asked = std::mem::take(&mut text.asked);
+            write_trace(services, user, asked.about(from_ref(&episode.episode_id)));
+            stated.push(text.stated.take());
+            episodes.push(Arc::new(next_revision(episode, messages, text)));
+        }
+        // The facts of the others are known.
+        stated.truncate(edited);
+        let mut retold = episodes.split_off(edited);
+        retold.extend(Self::without_facts(user, &episodes, &retold, &change, control)?);
         // A model reads the episodes with the new words at once.
         let added = if services.llm.is_some() { Vec::new() } else { effects.added };
         let mut edited = Self {
             versions: edits.into_values().flatten().collect(),
+            retold,
             episodes,
             stated,
             facts: change.replace_semantic.into_iter().chain(added).collect(),
@@ -270,6 +295,29 @@ impl EditedRecords {
             edited.quote(services, user, &change.messages, control)?;
         }
         Ok(edited)
+    }
+
+    /// The next revisions of further episodes that a model wrote while it was shown a fact that is
+    /// withdrawn.
+    fn without_facts(
+        user: &OpenUser,
+        episodes: &[Arc<Episode>],
+        retold: &[Arc<Episode>],
+        change: &UserErasure,
+        control: &dyn CallControl,
+    ) -> Result<Vec<Arc<Episode>>> {
+        let done = episodes.iter().chain(retold).map(|episode| episode.episode_id.clone());
+        let withdrawn = UserErasure {
+            episodes: done.collect(),
+            semantic: change.semantic.clone(),
+            ..UserErasure::default()
+        };
+        let left = without_shown(&user.view.read(), &withdrawn, control)?.into_iter();
+        let next = |episode: Arc<Episode>| {
+            let revision = user.view.read().episodes.by_id(&episode.episode_id)?.revision + 1;
+            Some(Arc::new(Episode { revision, ..(*episode).clone() }))
+        };
+        Ok(left.filter_map(next).collect())
     }
 
     /// Quotes the new words. A quotation in the place of an earlier one is its next revision.
@@ -317,17 +365,19 @@ impl EditedRecords {
         basis: DecisionBasis,
         control: &dyn CallControl,
     ) -> Result<()> {
-        let Self { versions, episodes, stated, facts, withdrawn, relearn } = self;
+        let Self { versions, mut episodes, retold, stated, facts, withdrawn, relearn } = self;
         let to = services.indexing();
         let words = versions.iter().map(|version| version.content.as_str());
         let readings = to.read_messages(words, control)?;
         // The new words are quoted already; a model has not read them.
         let learned = if services.config.semantic_memory && services.llm.is_some() {
             let is_other = |id: &String| episodes.iter().all(|one| one.episode_id != *id);
-            learned_after(services, user, &[], &relearn.into_iter().filter(is_other).collect())
+            learned_after(services, user, &retold, &relearn.into_iter().filter(is_other).collect())
         } else {
-            still_learned(services, user, &episodes)
+            still_learned(services, user, &[&episodes[..], &retold].concat())
         };
+        user.progress.keep_stated(&episodes, stated);
+        episodes.extend(retold);
         let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
         let ids: BTreeSet<&String> = versions.iter().map(|version| &version.message_id).collect();
         let message_ids = ids.into_iter().cloned().collect();
@@ -338,7 +388,6 @@ impl EditedRecords {
         user.store.append_messages(&[], &[held])?;
         user.note_change();
         user.progress.readings.forget(&versions);
-        user.progress.keep_stated(&episodes, stated);
         let mut view = user.view.write();
         view.edit_messages(&versions, &readings)?;
         for episode in &episodes {
@@ -369,10 +418,10 @@ fn next_revision(
     let boundary =
         BoundaryJudgement { topic_summary: topic_summary(&messages), ..episode.boundary.clone() };
     Episode {
+        shown: shown_in_all(episode, &written.shown),
         title: written.text.title,
         summary: written.text.summary,
         content: written.text.content,
-        topics: written.text.topics,
         entities: written.text.entities,
         boundary_reason: describe(boundary.reason).to_owned(),
         boundary,

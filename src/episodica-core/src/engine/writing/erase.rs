@@ -1,6 +1,6 @@
 //! Edits and deletes records. An edit keeps the earlier version; a deletion leaves no byte.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use ndarray::Array2;
@@ -17,7 +17,7 @@ use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::fact_deletion::{DeletionEffects, follow_facts};
 use crate::error::{Error, ErrorKind, Result};
 use crate::generate::episode::write_offline;
-use crate::generate::facts::next_revision;
+use crate::generate::facts::{EvidenceWords, next_revision};
 use crate::model::{
     BY_USER, BoundaryJudgement, DeleteReport, Episode, Message, SemanticMemory, TextProvenance,
 };
@@ -210,8 +210,91 @@ fn follow_deletion(
 ) -> Result<DeletionEffects> {
     let view = user.view.read();
     follow(&view, erasure, control)?;
-    follow_facts(services, (&user.owner, &view), erasure, control)
+    let effects = follow_facts(services, (&user.owner, &view), erasure, control)?;
+    let seen = without_shown(&view, erasure, control)?;
+    erasure.replace_episodes.extend(seen);
+    Ok(effects)
 }
+
+/// The further episodes that a model wrote while it was shown something that goes, without that.
+pub(crate) fn without_shown(
+    view: &UserView,
+    erasure: &UserErasure,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<Episode>>> {
+    let gone: HashSet<&String> = erasure.messages.iter().chain(&erasure.semantic).collect();
+    let without = |(episode, tells): (Arc<Episode>, bool)| {
+        if tells {
+            let left = episode.original_messages.clone();
+            return Arc::new(episode_without(&episode, left));
+        }
+        let mut left = (*episode).clone();
+        left.shown.retain(|id| !gone.contains(id));
+        Arc::new(left)
+    };
+    Ok(shown_to(view, erasure, control)?.into_iter().map(without).collect())
+}
+
+/// The further episodes that a model wrote while it was shown something that goes, and whether
+/// their texts may tell of it: of a message near to theirs, and of others and facts with words that
+/// their own messages lack.
+pub(crate) fn shown_to(
+    view: &UserView,
+    erasure: &UserErasure,
+    control: &dyn CallControl,
+) -> Result<Vec<(Arc<Episode>, bool)>> {
+    let slot_of = |id: &String| view.messages.slot(id);
+    let messages: HashMap<&String, (u32, String)> = erasure
+        .messages
+        .iter()
+        .filter_map(|id| {
+            let slot = slot_of(id)?;
+            let earlier = view.messages.earlier(id);
+            let versions = earlier.iter().chain([view.messages.get(slot)]);
+            let texts: Vec<&str> = versions.map(|version| &*version.content).collect();
+            Some((id, (slot, texts.join("\n"))))
+        })
+        .collect();
+    let facts = erasure.semantic.iter().filter_map(|id| Some((id, view.facts.by_id(id)?)));
+    let facts: HashMap<&String, &Arc<SemanticMemory>> = facts.collect();
+    let replaced = erasure.replace_episodes.iter().map(|episode| &episode.episode_id);
+    let done: HashSet<&String> = erasure.episodes.iter().chain(replaced).collect();
+    let mut found = Vec::new();
+    for slot in view.episodes.slots() {
+        if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
+            control.check()?;
+        }
+        let Some(episode) = view.episodes.get(slot) else { continue };
+        let mut seen = episode.shown.iter();
+        if done.contains(&episode.episode_id)
+            || !seen.any(|id| messages.contains_key(id) || facts.contains_key(id))
+        {
+            continue;
+        }
+        let own: Vec<&Message> = episode.original_messages.iter().map(|one| &**one).collect();
+        let words = EvidenceWords::of(&own);
+        // Earlier texts are history.
+        let earlier = view.episodes.earlier(&episode.episode_id);
+        let revisions = earlier.iter().chain([episode]);
+        let told: Vec<&str> =
+            revisions.flat_map(|one| [&*one.title, &*one.summary, &*one.content]).collect();
+        let near = own.iter().filter_map(|one| slot_of(&one.message_id)).collect::<Vec<u32>>();
+        let tells = |id: &String| match (messages.get(id), facts.get(id)) {
+            (Some((slot, text)), _) => {
+                near.iter().any(|own| own.abs_diff(*slot) <= NEAR)
+                    || words.lack_words_in(&told, text)
+            }
+            (None, Some(fact)) => words.lack_words_in(&told, &fact.content),
+            (None, None) => false,
+        };
+        let tells = episode.shown.iter().any(tells);
+        found.push((Arc::clone(episode), tells));
+    }
+    Ok(found)
+}
+
+/// The largest distance of messages that one question shows together.
+const NEAR: u32 = 64;
 
 /// A vector for each of these facts; `None` if no text has changed.
 fn embed_changed(
@@ -377,7 +460,6 @@ fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
         title: text.title,
         summary: text.summary,
         content: text.content,
-        topics: text.topics,
         entities: text.entities,
         message_count: left.len(),
         boundary_reason: describe(boundary.reason).to_owned(),
@@ -388,6 +470,7 @@ fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
         session_id,
         revision: episode.revision + 1,
         provenance: TextProvenance { method: "offline".to_owned(), ..TextProvenance::default() },
+        shown: Vec::new(),
         ..episode.clone()
     }
 }

@@ -4,6 +4,7 @@
 //! If the model fails, the rules learn in its place, and the episode is marked to be learned from
 //! again.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::control::CallControl;
@@ -13,17 +14,17 @@ use crate::engine::asking::conversation::{
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::compose::OUTAGE;
+use crate::engine::writing::compose::{OUTAGE, ShownWindow};
 use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::extracted_facts::{CandidateOrigin, ExtractedFacts};
 use crate::engine::writing::known_facts;
 use crate::engine::writing::learn::{
     LearningStep, count_rejected, learn_stated, withdraw_stand_ins,
 };
-use crate::engine::writing::recall::without_recalled;
 use crate::error::Result;
-use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
+use crate::generate::facts::model::{AnsweredFacts, ShownFacts, read};
 use crate::generate::facts::{FactExtraction, extract_quotes};
+use crate::generate::window::{WindowParts, question, ranges};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
 /// Number of messages before an episode that the model sees, so that it can resolve pronouns.
@@ -69,7 +70,7 @@ pub(crate) fn learn_by_model(
     let (user, control) = (conversation.user, conversation.control);
     let (basis, episodes) = (user.basis(), std::slice::from_ref(episode));
     let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
-    let ExtractedFacts { extraction, origin, pending_llm, asked } = match stated {
+    let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
         Some(stated) => stated,
         None => conversation.find_facts(episode)?,
     };
@@ -89,15 +90,14 @@ const SPARSE: &str = "facts_answers_sparse";
 const QUOTES_PER_FACT: usize = 4;
 const TELLING_IMPORTANCE: f32 = 0.8;
 
-/// Why the facts of an answer are doubtful.
+/// Why the facts of an answer are doubtful. The rules would quote `said` important sentences.
 fn doubt_of(
     facts: &AnsweredFacts,
-    quotes: &FactExtraction,
+    said: usize,
     shown: &ShownFacts,
     messages: &[Arc<Message>],
 ) -> Option<&'static str> {
-    let telling = quotes.candidates.iter().filter(|quote| quote.importance >= TELLING_IMPORTANCE);
-    let (kept, said) = (facts.extraction.candidates.len(), telling.count());
+    let kept = facts.extraction.candidates.len();
     let is_refused = kept == 0 && !facts.extraction.rejected.is_empty();
     let is_blind = kept == 0 && said > 1 && !has_stated(shown);
     if is_refused || is_blind {
@@ -119,83 +119,93 @@ fn has_stated(shown: &ShownFacts) -> bool {
 }
 
 impl ModelSession<'_> {
-    /// The facts of an answer, with quotations beside them if it is doubtful, or quotations alone
-    /// if it is unusable. Caches a usable answer.
+    /// The facts of an answer about a window, for each episode that was cut from its front, with
+    /// these numbers of messages. Quotations stand beside them if the answer is doubtful, or in
+    /// their place if it is unusable. Caches a usable answer.
     pub(crate) fn stated(
         &self,
         (reply, provenance): (&ModelReply, TextProvenance),
         facts: Option<AnsweredFacts>,
-        shown: &ShownFacts,
-        messages: &[Arc<Message>],
-        asked: QuestionTrace,
-    ) -> ExtractedFacts {
+        window: &ShownWindow<'_>,
+        lengths: &[usize],
+        asked: &QuestionTrace,
+    ) -> Vec<ExtractedFacts> {
+        let places = || ranges(lengths, window.own.len());
         let Some(facts) = facts else {
             self.unusable("facts_answers_malformed");
-            return self.facts_by_rules(messages, false, asked);
+            let by_rules = |place| self.facts_by_rules(&window.own[place], false, asked.clone());
+            return places().map(by_rules).collect();
         };
         self.count("answers_salvaged", u64::from(facts.salvaged));
-        let quotes = extract_quotes(messages, &self.services.config);
-        let doubt = doubt_of(&facts, &quotes, shown, messages);
+        let config = &self.services.config;
+        let quotes: Vec<FactExtraction> =
+            places().map(|place| extract_quotes(&window.own[place], config)).collect();
+        let telling = quotes.iter().flat_map(|quotes| &quotes.candidates);
+        let said = telling.filter(|quote| quote.importance >= TELLING_IMPORTANCE).count();
+        let doubt = doubt_of(&facts, said, &window.beside, &window.own);
         match doubt {
             Some(SPARSE) => self.doubtful(SPARSE),
             Some(doubt) => self.unusable(doubt),
             None => self.believe(),
         }
-        let (kept, mut extraction) = (facts.extraction.candidates.len(), facts.extraction);
+        let kept = facts.extraction.candidates.len();
         if kept == 0 && doubt.is_some() {
-            count_rejected(self.services, &extraction);
-            self.count("facts_by_rules", 1);
-            return ExtractedFacts::by_rules_instead(quotes, false, asked);
+            count_rejected(self.services, &facts.extraction);
+            self.count("facts_by_rules", quotes.len() as u64);
+            let by_rules = |quotes| ExtractedFacts::by_rules_instead(quotes, false, asked.clone());
+            return quotes.into_iter().map(by_rules).collect();
         }
         self.keep(reply);
         // What was said stands beside a doubtful answer, and beside an empty one to a model that
         // has stated nothing yet.
-        if doubt.is_some() || kept == 0 && !has_stated(shown) {
-            extraction.candidates.extend(quotes.candidates);
-        }
+        let is_quoted = doubt.is_some() || kept == 0 && !has_stated(&window.beside);
         // One call was paid for all facts, so its tokens are divided among them.
         let provenance = TextProvenance {
-            salvaged: provenance.salvaged || facts.salvaged,
+            salvaged: facts.salvaged,
             tokens: provenance.tokens.div_ceil(kept.max(1) as u64),
             ..provenance
         };
-        let known = shown.known.iter().map(|fact| fact.memory_id.clone());
-        let before = shown.before.iter().map(|message| message.message_id.clone());
-        ExtractedFacts {
-            extraction,
-            origin: Some(CandidateOrigin {
-                provenance,
-                told: facts.told,
-                shown: known.chain(before).collect(),
-            }),
-            pending_llm: false,
-            asked,
-        }
+        let parts = facts.split(&window.own, lengths).into_iter().zip(quotes).zip(places());
+        let learned = |((part, quotes), place): ((AnsweredFacts, FactExtraction), Range<usize>)| {
+            let mut extraction = part.extraction;
+            if is_quoted {
+                extraction.candidates.extend(quotes.candidates);
+            }
+            let origin = CandidateOrigin {
+                provenance: provenance.clone(),
+                told: part.told,
+                shown: window.ids_beside(&place),
+            };
+            ExtractedFacts {
+                extraction,
+                origin: Some(origin),
+                pending_llm: false,
+                asked: asked.clone(),
+                answer: reply.hash.clone(),
+            }
+        };
+        parts.map(learned).collect()
     }
 
     /// Extracts the facts of an episode that is written already.
     fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<ExtractedFacts> {
-        let messages = without_recalled(self.services, self.user, &episode.original_messages);
-        let shown = self.shown_beside(&messages);
-        let prompt = question(&messages, &shown, self.budget())?;
-        match self.ask(&prompt)? {
-            QuestionOutcome::Answered(reply) => {
-                let facts = read(&reply.text, &messages, &shown, &self.services.config);
-                let id = std::slice::from_ref(&episode.episode_id);
-                let asked = self.take_asked().about(id);
-                let made = (&reply, reply.provenance(false));
-                Ok(self.stated(made, facts, &shown, &messages, asked))
-            }
-            QuestionOutcome::Outage => {
-                let asked = self.take_asked();
-                Ok(self.facts_by_rules(&messages, true, asked))
-            }
-            // The same question would be refused again.
-            QuestionOutcome::Refused => {
-                let asked = self.take_asked();
-                Ok(self.facts_by_rules(&messages, false, asked))
+        let window = self.window(&episode.original_messages);
+        let (config, budget) = (&self.services.config, self.budget());
+        let prompt = question(&window.own, &window.beside, WindowParts::Facts, config, budget)?;
+        let outcome = self.ask(&prompt)?;
+        let asked = self.take_asked();
+        // The same question would be refused again.
+        let pending_llm = matches!(outcome, QuestionOutcome::Outage);
+        if let Some(reply) = outcome.reply() {
+            let facts = read(&reply.text, &window.own, &window.beside, config);
+            let asked = asked.clone().about(std::slice::from_ref(&episode.episode_id));
+            let made = (&reply, reply.provenance(false));
+            let whole = [window.own.len()];
+            if let Some(stated) = self.stated(made, facts, &window, &whole, &asked).pop() {
+                return Ok(stated);
             }
         }
+        Ok(self.facts_by_rules(&window.own, pending_llm, asked))
     }
 
     fn facts_by_rules(
@@ -234,6 +244,8 @@ impl ModelSession<'_> {
         if !config.prediction_correction {
             return Vec::new();
         }
-        known_facts::about(&self.user.view.read(), messages, config.statement_similarity_threshold)
+        let (view, least) = (self.user.view.read(), config.statement_similarity_threshold);
+        let leaving = self.user.progress.leaving.lock().clone();
+        known_facts::about(&view, messages, least, (self.budget().known, &leaving))
     }
 }

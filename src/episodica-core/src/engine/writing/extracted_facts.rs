@@ -13,6 +13,8 @@ pub(crate) struct ExtractedFacts {
     pub origin: Option<CandidateOrigin>,
     pub pending_llm: bool,
     pub asked: QuestionTrace,
+    /// The hash of the question that the model answered; empty for facts of the rules.
+    pub answer: String,
 }
 
 impl ExtractedFacts {
@@ -22,7 +24,7 @@ impl ExtractedFacts {
         pending_llm: bool,
         asked: QuestionTrace,
     ) -> Self {
-        Self { extraction, origin: None, pending_llm, asked }
+        Self { extraction, origin: None, pending_llm, asked, answer: String::new() }
     }
 }
 

@@ -9,13 +9,15 @@ use crate::boundary::{self, BufferSegment, FeatureCache};
 use crate::clock::Moment;
 use crate::config::{BoundaryMode, MemoryConfig};
 use crate::control::{CallControl, patiently};
-use crate::engine::asking::conversation::model_session;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit::write_down;
+use crate::engine::writing::compose::asked_at_once;
+use crate::engine::writing::cut::has_told;
 use crate::engine::writing::draft::{EpisodeDraft, bytes_of, decide_anew};
 use crate::engine::writing::edit::follow_edits;
+use crate::engine::writing::extract::shows_known;
 use crate::engine::writing::ingest::embed_messages;
 use crate::engine::writing::learn::learn_by_rules;
 use crate::error::Result;
@@ -193,18 +195,9 @@ fn form_once(
         services.config.boundary_mode,
         BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message
     );
-    let drafts: Vec<EpisodeDraft> = match model_session(services, user, control)
-        .filter(|_| by_model)
-    {
-        Some(mut conversation) => {
-            let most = MOST_DRAFTS.max(services.config.llm_concurrency);
-            let mut drafts = Vec::new();
-            for group in groups {
-                drafts.extend(conversation.cut(group, most.saturating_sub(drafts.len()))?);
-            }
-            drafts
-        }
-        None => {
+    let drafts: Vec<EpisodeDraft> = match services.llm {
+        Some(_) if by_model => cut_by_model(services, user, &groups, control)?,
+        _ => {
             let (readings, config) = (Arc::clone(&user.progress.readings), services.config.clone());
             let messages = groups.iter().flat_map(|group| &group.messages);
             patiently(bytes_of(messages), control, move || {
@@ -219,6 +212,31 @@ fn form_once(
         user.progress.seen.lock().clear();
     }
     outcome
+}
+
+/// Cuts the groups by the model, several at once. What a window tells is learned before the next
+/// window of its session is shown.
+fn cut_by_model(
+    services: &EngineServices,
+    user: &OpenUser,
+    groups: &[SessionGroup],
+    control: &dyn CallControl,
+) -> Result<Vec<EpisodeDraft>> {
+    let at_once = services.config.llm_concurrency;
+    let most = MOST_DRAFTS.max(at_once);
+    let mut drafts: Vec<EpisodeDraft> = Vec::new();
+    for some in groups.chunks(at_once) {
+        let room = most.saturating_sub(drafts.len());
+        if room == 0 || shows_known(services) && has_told(&drafts) {
+            break;
+        }
+        let share = room.div_ceil(some.len());
+        let cut = asked_at_once(services, user, some, control, |conversation, group| {
+            conversation.cut(group, share)
+        })?;
+        drafts.extend(cut.into_iter().flatten());
+    }
+    Ok(drafts)
 }
 
 /// The buffer by sessions, with vectors if all messages of a session have one.
@@ -294,6 +312,7 @@ fn cut_by_rules(
         messages: rest.by_ref().take(segment.length).collect(),
         segment,
         asked: QuestionTrace::default(),
+        told: None,
     };
     segments.into_iter().map(draft).collect()
 }

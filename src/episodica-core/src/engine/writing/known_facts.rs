@@ -4,36 +4,42 @@
 //! shared rare words and by vectors, and the sentences take turns.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 
 use crate::clock::Moment;
 use crate::engine::memory::view::UserView;
+use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::engine::writing::learn::is_stand_in;
 use crate::index::TextTerms;
 use crate::model::{MemoryKind, Message, SemanticMemory, is_unknown_person};
 use crate::text::{normalized, sentences};
 
-/// Number of facts shown. A fact costs about 25 tokens.
-const SHOWN: usize = 16;
-/// Of these, places for facts about home, work and family: a message often changes such a fact
-/// without sharing a word with it.
+/// Of the facts shown, one in four is about home, work and family: a message often changes such a
+/// fact without sharing a word with it.
 const OF_PERSON: usize = 4;
+/// Number of facts nearest in meaning to a message that are compared.
+const NEAREST: usize = 64;
 /// Number of facts that a sentence proposes.
 const PROPOSED: usize = 4;
 /// The inverse document frequency of a word in one fact of fifty. Sharing only such a word scores a
 /// half.
 const RARE_WORD: f32 = 4.0;
+/// The least score by words of two facts about the same matter.
+const SAME_MATTER: f32 = 0.6;
 /// Least score of a proposal: below, a fact has nothing to do with the sentence.
 const LEAST: f32 = 0.3;
 
 /// The facts that these messages may change, the oldest first: those that held or were to come when
-/// the messages were said. `least` is the least cosine by which a fact is near in meaning.
+/// the messages were said. `least` is the least cosine by which a fact is near in meaning,
+/// `most` their number; those `leaving` are left out.
 pub(super) fn about(
     view: &UserView,
     messages: &[Arc<Message>],
     least: f32,
+    (most, leaving): (usize, &HashSet<String>),
 ) -> Vec<Arc<SemanticMemory>> {
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
     let relearn = view.backlog.relearn();
@@ -51,6 +57,7 @@ pub(super) fn about(
         .filter(|(slot, fact)| {
             told.contains(slot)
                 && !fact.is_procedure()
+                && !leaving.contains(&fact.memory_id)
                 && !is_of_other_session(&fact.subject, messages)
                 && (fact.source_messages.is_empty()
                     || !fact.source_messages.iter().all(|id| ids.contains(id.as_str())))
@@ -62,8 +69,8 @@ pub(super) fn about(
     latest.sort_unstable_by(|a, b| b.cmp(a));
     let mut chosen: Vec<u32> = Vec::new();
     let mut seen = HashSet::new();
-    let few = usable.len() <= SHOWN;
-    let share = if few { SHOWN } else { SHOWN - OF_PERSON };
+    let few = usable.len() <= most;
+    let share = if few { most } else { most - most / OF_PERSON };
     let proposed = proposals(view, messages, least, &usable).into_iter();
     chosen.extend(proposed.filter(|slot| seen.insert(*slot)).take(share));
     let of_person = |slot: &u32| {
@@ -75,11 +82,40 @@ pub(super) fn about(
     };
     let rest: Vec<u32> =
         latest.into_iter().filter(|slot| of_person(slot) && seen.insert(*slot)).collect();
-    let room = if few { SHOWN } else { OF_PERSON };
+    let room = if few { most } else { most / OF_PERSON };
     chosen.extend(rest.into_iter().take(room));
     // In this order, the beginnings of prompts are alike.
     chosen.sort_unstable();
     chosen.into_iter().map(|slot| Arc::clone(usable[&slot])).collect()
+}
+
+/// True if the facts that a model stated may change one of those with these slots, which it had not
+/// seen: they are about the same property of the same subject, or share rare words.
+pub(super) fn may_change<'a>(
+    view: &UserView,
+    stated: &ExtractedFacts,
+    unseen: impl Iterator<Item = &'a Range<usize>>,
+) -> bool {
+    let told = stated.origin.as_ref().map_or(0, |origin| origin.told.len());
+    let unseen: HashSet<usize> = unseen.cloned().flatten().collect();
+    let news: HashMap<u32, &Arc<SemanticMemory>> =
+        view.facts.iter().filter(|(slot, _)| unseen.contains(&(*slot as usize))).collect();
+    !news.is_empty()
+        && stated.extraction.candidates.iter().take(told).any(|fact| {
+            let scores = by_words(view, &fact.content);
+            news.iter().any(|(slot, new)| {
+                // What happened ends nothing that happened.
+                let happened = [fact.kind, new.kind]
+                    .iter()
+                    .all(|kind| matches!(kind, MemoryKind::Event | MemoryKind::Case));
+                let is_same =
+                    !happened && !fact.attribute.is_empty() && fact.attribute == new.attribute;
+                new.quote.is_none()
+                    && new.subject.to_lowercase() == fact.subject.to_lowercase()
+                    && normalized(&new.content) != normalized(&fact.content)
+                    && (is_same || scores.get(slot).is_some_and(|score| *score >= SAME_MATTER))
+            })
+        })
 }
 
 /// True if a fact is about a voice that a program did not know, in another session.
@@ -146,7 +182,7 @@ fn by_words(view: &UserView, sentence: &str) -> HashMap<u32, f32> {
 /// The facts nearest in meaning to a message, each with its cosine.
 fn by_meaning(view: &UserView, vector: ArrayView1<'_, f32>) -> Vec<(u32, f32)> {
     // A vector of another dimension, after a change of embedders, has no neighbours.
-    view.statements.nearest(vector, 4 * SHOWN).unwrap_or_default()
+    view.statements.nearest(vector, NEAREST).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -8,16 +8,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::boundary::BufferSegment;
 use crate::control::CallControl;
 use crate::engine::asking::conversation::write_trace;
-use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit_episodes::commit_episodes;
-use crate::engine::writing::compose::compose_texts;
-use crate::engine::writing::draft::EpisodeDraft;
+use crate::engine::writing::compose::{compose_texts, shown_in_all};
 use crate::engine::writing::ingest::embed_messages;
 use crate::error::Result;
 use crate::model::Episode;
@@ -91,9 +88,7 @@ fn merged_revision(
     let mut messages = earlier.original_messages.clone();
     messages.extend(later.original_messages.iter().cloned());
     messages.sort_by_key(|message| message.seq);
-    let segment = BufferSegment { length: messages.len(), boundary: later.boundary.clone() };
-    let draft = EpisodeDraft { messages, segment, asked: QuestionTrace::default() };
-    let mut texts = compose_texts(services, user, &[&draft.messages], control)?;
+    let mut texts = compose_texts(services, user, &[&messages], control)?;
     let text = texts.remove(0);
     write_trace(services, user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));
     let mut metadata = earlier.metadata.clone();
@@ -103,13 +98,13 @@ fn merged_revision(
     }
     services.counters.count("episodes_merged", 1);
     Ok(Episode {
+        shown: shown_in_all(earlier, &text.shown),
         title: text.text.title,
         summary: text.text.summary,
         content: text.text.content,
-        topics: text.text.topics,
         entities: text.text.entities,
-        message_count: draft.messages.len(),
-        original_messages: draft.messages,
+        message_count: messages.len(),
+        original_messages: messages,
         boundary_reason: later.boundary_reason.clone(),
         boundary: later.boundary.clone(),
         timestamp: earlier.timestamp.min(later.timestamp),

@@ -110,50 +110,24 @@ pub(crate) fn remember_fact(
     }
     let subject = statement.subject.clone().unwrap_or_else(|| user.owner.user.clone());
     let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
+    let at = statement.valid_from.unwrap_or(now);
+    let slot = (&*subject, &*attribute, &*value);
+    let ends = slot_endings(&view, slot, statement.subject.is_none(), (at, now));
     let is_same = |known: &&Arc<SemanticMemory>| {
         known.is_stated()
             && known.holds_at(now)
             && !known.is_procedure()
             && (&known.attribute, &known.value) == (&attribute, &value)
     };
-    if let Some(known) = view.same_statement(&statement.content).filter(is_same).cloned() {
+    // The same words again call off what was to come in their place, so they are a new fact then.
+    let known = view.same_statement(&statement.content).filter(is_same).cloned();
+    if let Some(known) = known.filter(|_| ends.is_empty()) {
         drop(view);
         return restate(services, user, (basis, now), &known, (statement, expires), control);
     }
-    let at = statement.valid_from.unwrap_or(now);
     let candidate = stated_candidate(&statement.content, &subject, statement.kind, at);
-    let is_slot = !attribute.is_empty() && !value.is_empty();
-    // A model names the user as the messages do.
-    let speaker = || main_speaker(&view).unwrap_or_default().to_lowercase();
-    let speaker = if is_slot && statement.subject.is_none() { speaker() } else { String::new() };
-    let is_about = |known: &str| {
-        let (known, subject) = (known.to_lowercase(), subject.to_lowercase());
-        let is_user = || UNNAMED_USER.contains(&&*known) || !speaker.is_empty() && known == speaker;
-        known == subject || statement.subject.is_none() && is_user()
-    };
-    let other_value = |known: &SemanticMemory| {
-        known.quote.is_none()
-            && known.attribute == attribute
-            && !known.value.is_empty()
-            && known.value.to_lowercase() != value.to_lowercase()
-            && known.holds_at(at.max(known.valid_from))
-            && is_about(&known.subject)
-    };
-    let current = view.facts.slots().filter(|slot| is_slot && view.is_current(*slot));
-    let ended = current.filter_map(|slot| view.facts.get(slot)).filter(|fact| other_value(fact));
-    let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
-    for known in ended {
-        // What was to come is called off now, and another day for it is the day of what it changes,
-        // too.
-        let is_to_come = at > now && known.valid_from > now;
-        ends.insert(known.memory_id.clone(), if is_to_come { now } else { at });
-        if is_to_come {
-            ends.extend(known.ends.iter().map(|of| (of.memory_id.clone(), at)));
-        }
-    }
-    let ends = ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from });
     let mut fact = SemanticMemory {
-        ends: ends.collect(),
+        ends,
         attribute,
         value,
         metadata: statement.metadata,
@@ -171,6 +145,46 @@ pub(crate) fn remember_fact(
     drop(view);
     let fact = put_facts(services, user, basis, records, control)?;
     Ok((fact, outcome))
+}
+
+/// The endings of the facts that state another value of a subject's attribute than the one that
+/// holds from `at` on.
+fn slot_endings(
+    view: &UserView,
+    (subject, attribute, value): (&str, &str, &str),
+    is_of_user: bool,
+    (at, now): (Moment, Moment),
+) -> Vec<FactEnding> {
+    if attribute.is_empty() || value.is_empty() {
+        return Vec::new();
+    }
+    // A model names the user as the messages do.
+    let speaker = if is_of_user { main_speaker(view).unwrap_or_default() } else { String::new() };
+    let (speaker, subject) = (speaker.to_lowercase(), subject.to_lowercase());
+    let is_about = |known: &str| {
+        let known = known.to_lowercase();
+        let is_user = || UNNAMED_USER.contains(&&*known) || !speaker.is_empty() && known == speaker;
+        known == subject || is_of_user && is_user()
+    };
+    let other_value = |known: &&Arc<SemanticMemory>| {
+        known.quote.is_none()
+            && known.attribute == attribute
+            && !known.value.is_empty()
+            && known.value.to_lowercase() != value.to_lowercase()
+            && known.holds_at(at.max(known.valid_from))
+            && is_about(&known.subject)
+    };
+    let current = view.facts.slots().filter(|slot| view.is_current(*slot));
+    let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
+    for known in current.filter_map(|slot| view.facts.get(slot)).filter(other_value) {
+        // What was to come is called off now. What never holds ends nothing, so this fact does.
+        let from = if at > now && known.valid_from > now { now } else { at };
+        ends.insert(known.memory_id.clone(), from);
+        if from <= known.valid_from {
+            ends.extend(known.ends.iter().map(|of| (of.memory_id.clone(), at)));
+        }
+    }
+    ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect()
 }
 
 /// The fact, after the next revisions of the facts that it ends.

@@ -1,6 +1,6 @@
 //! Progress of forming and learning for a user, so that nothing is read or asked twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -21,6 +21,10 @@ pub(crate) struct WriteProgress {
     /// Facts that were extracted together with an episode's text and are not learned yet: by id of
     /// the episode, with its revision.
     stated: Mutex<HashMap<String, (u32, ExtractedFacts)>>,
+    /// Ids of facts that are about to go, and not shown to a model any more.
+    pub leaving: Mutex<HashSet<String>>,
+    /// Held while the messages of a window get their vectors.
+    pub embedding: Mutex<()>,
     /// Number of messages in the log when vectors were last postponed.
     pub lingered: AtomicUsize,
 }

@@ -1,25 +1,14 @@
-//! An episode's text by a language model: renders the prompt and parses the answer.
+//! The text of an episode as a language model tells it.
 //!
 //! The rules ([`write_offline`]) supply missing parts, and parts that are too long are cut after a
-//! sentence. An answer without title and narrative, or in another language than the messages, is
-//! rejected as a whole. Sentences with words that the prompt has only elsewhere, in known facts or
-//! earlier messages, are left out: deleting those would not remove the words from this episode.
+//! sentence. A text in another language than the messages is rejected as a whole. Otherwise the
+//! model is believed: the episode records what the model was shown, so that a deletion reaches the
+//! text.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::{Value, json};
-
-use super::lexicon::is_common_word;
 use super::offline::{EpisodeText, write_offline};
-use crate::error::Result;
-use crate::generate::facts::model::{FACTS_TOKENS, ShownFacts, facts_schema, known_lines};
-use crate::index::for_each_term;
-use crate::llm::{
-    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, before, conversation, is_chinese,
-    is_from_prompt, json, render, single_line,
-};
+use crate::llm::{is_chinese, is_from_prompt, single_line};
 use crate::model::Message;
 use crate::text::{Language, count_tokens, language, sentences};
 
@@ -29,8 +18,6 @@ const SUMMARY_TOKENS: usize = 60;
 const MAX_NARRATIVE_TOKENS: usize = 2_000;
 /// Messages with at most this many tokens are their own narrative.
 const SHORT_TOKENS: usize = 50;
-/// Maximum number of tokens for the text of an episode.
-const TEXT_TOKENS: u32 = 3_000;
 /// Minimum length of a text whose language can be detected, in characters.
 const TELLING_CHARS: usize = 24;
 
@@ -60,76 +47,26 @@ pub struct WrittenEpisode {
     pub text: EpisodeText,
     /// True if the JSON needed repair or the rules filled a gap.
     pub salvaged: bool,
-    /// Number of sentences left out because they have words from elsewhere.
-    pub foreign: u64,
 }
 
-#[derive(Serialize)]
-struct EpisodeAnswer {
-    facts: bool,
-    known: Option<String>,
-    before: Option<String>,
-    conversation: String,
-}
-
-/// Asks about a segment; with `wants_facts`, also for the facts that are not yet known.
+/// The text of an episode of `messages` with this title and narrative. With `narratives`, the
+/// narrative is the episode's content; without, the rules write that, and the narrative is a
+/// sentence that sums the episode up.
 ///
 /// # Errors
-/// `Internal` if the prompt can't be rendered.
-pub fn question(
+/// The reason why the text can't be used.
+pub fn written(
+    title: &str,
+    narrative: &str,
     messages: &[Arc<Message>],
-    shown: &ShownFacts,
-    wants_facts: bool,
-    budget: WindowBudget,
-) -> Result<ChatPrompt> {
-    let values = EpisodeAnswer {
-        facts: wants_facts,
-        known: known_lines(&shown.known),
-        before: before(&shown.before, budget),
-        conversation: conversation(messages, budget),
-    };
-    let (system, user) = render(PromptTemplate::Episode, is_chinese(messages), &values)?;
-    let text = json!({"type": "string"});
-    let mut properties = json!({"title": text, "narrative": text});
-    let mut required = vec!["title", "narrative"];
-    let (mut name, mut max_tokens) = ("episode", TEXT_TOKENS);
-    if wants_facts {
-        properties["facts"] = facts_schema();
-        required.push("facts");
-        (name, max_tokens) = ("episode_and_facts", TEXT_TOKENS + FACTS_TOKENS);
-    }
-    let schema = json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
-    });
-    Ok(ChatPrompt {
-        phase: PromptTemplate::Episode.phase(),
-        system,
-        user,
-        schema: AnswerSchema { name, schema },
-        max_tokens,
-    })
-}
-
-/// Reads an answer about `messages`.
-///
-/// # Errors
-/// The reason why the answer can't be used.
-pub fn read(
-    answer: &str,
-    messages: &[Arc<Message>],
-    shown: &ShownFacts,
+    narratives: bool,
+    salvaged: bool,
 ) -> Result<WrittenEpisode, UnusableAnswer> {
-    let json::SalvagedObject { value, salvaged, .. } =
-        json::object_with(answer, &["title"]).ok_or(UnusableAnswer::Malformed)?;
-    let text = |key: &str| {
-        let text = value.get(key).and_then(Value::as_str).unwrap_or_default().trim();
-        let real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
-        if real { text.to_owned() } else { String::new() }
+    let real = |text: &str| {
+        let is_real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
+        if is_real { text.to_owned() } else { String::new() }
     };
-    let (title, narrative) = (single_line(&text("title")), text("narrative"));
+    let (title, narrative) = (real(&single_line(title)), real(narrative));
     if title.is_empty() || narrative.is_empty() {
         return Err(UnusableAnswer::Malformed);
     }
@@ -140,71 +77,21 @@ pub fn read(
         return Err(UnusableAnswer::OtherLanguage);
     }
     let rules = write_offline(messages);
-    let words = ForeignWords::of(messages, shown);
-    let (narrative, mut foreign) = words.removed_from(&narrative);
-    let title = if words.are_in(&title) {
-        foreign += 1;
-        rules.title.clone()
-    } else {
-        title
-    };
-    let filled = narrative.is_empty();
-    // The first sentence sums the narrative up.
-    let summary =
-        if filled { rules.summary } else { fit(&single_line(&narrative), SUMMARY_TOKENS) };
     let content = match source_if_short(messages) {
         Some(source) => source,
-        None if narrative.is_empty() => rules.content,
-        None => fit(&narrative, MAX_NARRATIVE_TOKENS),
+        None if narratives => fit(&narrative, MAX_NARRATIVE_TOKENS),
+        None => rules.content,
     };
     Ok(WrittenEpisode {
         text: EpisodeText {
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
-            summary,
+            // The first sentence sums the narrative up.
+            summary: fit(&single_line(&narrative), SUMMARY_TOKENS),
             content,
-            topics: rules.topics,
             entities: rules.entities,
         },
-        salvaged: salvaged || filled,
-        foreign,
+        salvaged,
     })
-}
-
-/// Words that the known facts and earlier messages of a prompt have, and the episode's messages do
-/// not.
-struct ForeignWords(HashSet<String>);
-
-impl ForeignWords {
-    fn of(messages: &[Arc<Message>], shown: &ShownFacts) -> Self {
-        let said = messages.iter().flat_map(|message| [&*message.content, message.speaker()]);
-        let heard: HashSet<String> = said.flat_map(terms_of).collect();
-        let known = shown.known.iter().map(|fact| &*fact.content);
-        let elsewhere = known.chain(shown.before.iter().map(|message| &*message.content));
-        let is_foreign = |term: &String| !heard.contains(term) && !is_common_word(term);
-        Self(elsewhere.flat_map(terms_of).filter(is_foreign).collect())
-    }
-
-    fn are_in(&self, text: &str) -> bool {
-        !self.0.is_empty() && terms_of(text).iter().any(|term| self.0.contains(term))
-    }
-
-    /// The text without the sentences that have such words, and the number of these.
-    fn removed_from(&self, text: &str) -> (String, u64) {
-        let all = sentences(text);
-        let kept: Vec<&str> = all.iter().copied().filter(|one| !self.are_in(one)).collect();
-        let dropped = all.len() - kept.len();
-        if dropped == 0 {
-            return (text.to_owned(), 0);
-        }
-        let gap = if language(text) == Language::Chinese { "" } else { " " };
-        (kept.join(gap), dropped as u64)
-    }
-}
-
-fn terms_of(text: &str) -> Vec<String> {
-    let mut terms = Vec::new();
-    for_each_term(text, |term| terms.push(term.text.to_owned()));
-    terms
 }
 
 fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
@@ -279,68 +166,41 @@ mod tests {
         ]
     }
 
-    #[test]
-    fn a_good_answer_is_taken_as_it_is() {
-        let answer = concat!(
-            r#"{"title":"Ann moves to Lyon","narrative":"Ann told Ben that she moved to Lyon on "#,
-            r#"8 March 2024."}"#,
-        );
-        let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
-        assert_eq!(written.text.title, "Ann moves to Lyon");
-        assert_eq!(written.text.summary, "Ann told Ben that she moved to Lyon on 8 March 2024.");
-        assert!(written.text.entities.contains(&"Lyon".to_owned()));
-        assert!(!written.salvaged);
+    fn told(title: &str, narrative: &str, narratives: bool) -> Result<EpisodeText, UnusableAnswer> {
+        written(title, narrative, &talk(), narratives, false).map(|written| written.text)
     }
 
     #[test]
-    fn gaps_are_filled_by_the_rules() {
-        let answer = r#"Sure! ```json
-{"title":"A move","narrative":"Napoleon moved to Elba."}
-```"#;
-        let elba = said(9, "user", Some("Ann"), "2024-03-10T09:30:00Z", "Napoleon saw Elba.");
-        let shown = ShownFacts { before: vec![elba], ..ShownFacts::default() };
-        let written = read(answer, &talk(), &shown).expect("usable");
-        assert!(written.salvaged);
-        assert_eq!(written.foreign, 1);
-        assert!(!written.text.summary.is_empty() && written.text.topics.is_empty());
+    fn a_text_is_taken_as_it_is() {
+        let narrative = "Ann told Ben that she moved to Lyon on 8 March 2024, like Napoleon.";
+        let text = told("Ann moves to Lyon", narrative, false).expect("usable");
+        assert_eq!((&*text.title, &*text.summary), ("Ann moves to Lyon", narrative));
+        assert_eq!(text.content, write_offline(&talk()).content);
+        assert!(text.entities.contains(&"Lyon".to_owned()));
+        let text = told("Ann moves to Lyon", narrative, true).expect("usable");
+        assert_eq!(text.content, narrative);
     }
 
     #[test]
     fn nothing_usable_is_said_so() {
-        assert_eq!(
-            read("I am sorry, I can't.", &talk(), &ShownFacts::default()),
-            Err(UnusableAnswer::Malformed)
-        );
-        assert_eq!(
-            read(r#"{"title":"...","narrative":"..."}"#, &talk(), &ShownFacts::default()),
-            Err(UnusableAnswer::Malformed)
-        );
-        let chinese =
-            r#"{"title":"安搬到里昂","narrative":"安告诉本，她上周五搬到了里昂，公寓有阳台。"}"#;
-        assert_eq!(
-            read(chinese, &talk(), &ShownFacts::default()),
-            Err(UnusableAnswer::OtherLanguage)
-        );
+        assert_eq!(told("...", "...", false), Err(UnusableAnswer::Malformed));
+        assert_eq!(told("A move", "", false), Err(UnusableAnswer::Malformed));
+        let chinese = "安告诉本，她上周五搬到了里昂，公寓有阳台。";
+        assert_eq!(told("安搬到里昂", chinese, false), Err(UnusableAnswer::OtherLanguage));
     }
 
     #[test]
     fn lengths_are_bounded_and_short_talks_are_their_own_narrative() {
         let long = "Ann spoke of Lyon and of the long way there. ".repeat(600);
-        let answer = json!({"title": long, "narrative": long}).to_string();
-        let text = read(&answer, &talk(), &ShownFacts::default()).expect("usable").text;
+        let text = told(&long, &long, true).expect("usable");
         assert!(
             count_tokens(&text.summary) <= SUMMARY_TOKENS
                 && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS
         );
         assert_eq!(text.title.chars().count(), MAX_TITLE_CHARS);
         let short = [said(0, "user", Some("Ann"), "2024-03-11T09:30:00Z", "Lunch at noon?")];
-        let answer = concat!(
-            r#"{"title":"Lunch","narrative":"Ann asked "#,
-            r#"whether to have lunch at noon."}"#,
-        );
-        assert_eq!(
-            read(answer, &short, &ShownFacts::default()).expect("usable").text.content,
-            "Ann: Lunch at noon?"
-        );
+        let asked = "Ann asked whether to have lunch at noon.";
+        let text = written("Lunch", asked, &short, true, false).expect("usable").text;
+        assert_eq!(text.content, "Ann: Lunch at noon?");
     }
 }

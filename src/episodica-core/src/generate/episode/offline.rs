@@ -23,8 +23,6 @@ pub struct EpisodeText {
     pub summary: String,
     /// L1: the messages, or a model's narrative; attributed, dates resolved; at most 2,000 tokens.
     pub content: String,
-    /// Topics that a model named.
-    pub topics: Vec<String>,
     /// Names in the episode.
     pub entities: Vec<String>,
 }
@@ -46,7 +44,6 @@ fn write(source: &EpisodeSource) -> EpisodeText {
         title: title::write(source, &spans),
         summary: summary::write(source, &spans),
         content: content::write(source),
-        topics: Vec::new(),
         entities: entities(source, MAX_ENTITIES),
     }
 }

@@ -1,4 +1,4 @@
-//! Facts by a language model: renders the prompt and parses the answer.
+//! Facts by a language model: parses the answer.
 //!
 //! The answer is parsed item by item ([`answer_form`](super::answer_form)). The model is believed,
 //! except for the form of an item: it must cite messages of the prompt and state something. Where
@@ -12,7 +12,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::about::Talk;
@@ -21,17 +20,14 @@ use super::candidate::{FactCandidate, FactExtraction, RejectReason};
 use super::own_words::{is_own, person_in, terms};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
-use crate::error::Result;
-use crate::llm::{
-    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, before, conversation, is_chinese,
-    is_from_prompt, json, render, single_line,
-};
+use crate::generate::window::ranges;
+use crate::llm::{is_from_prompt, json, single_line};
 use crate::model::{MemoryKind, Message, SemanticMemory};
 use crate::text::{language, normalized};
 
 /// Maximum length of a fact, in characters.
 const MAX_FACT_CHARS: usize = 400;
-/// Maximum number of facts per episode.
+/// Maximum number of facts per window.
 const MAX_FACTS: usize = 50;
 /// Confidence and importance of a fact for which the model states none.
 const UNSAID_CONFIDENCE: f32 = 0.7;
@@ -53,44 +49,7 @@ pub struct ShownFacts {
     pub before: Vec<Arc<Message>>,
 }
 
-#[derive(Serialize)]
-struct FactsAnswer {
-    known: Option<String>,
-    before: Option<String>,
-    conversation: String,
-}
-
-/// Asks for the facts in these messages that are not yet known.
-///
-/// # Errors
-/// `Internal` if the prompt can't be rendered.
-pub fn question(
-    messages: &[Arc<Message>],
-    shown: &ShownFacts,
-    budget: WindowBudget,
-) -> Result<ChatPrompt> {
-    let values = FactsAnswer {
-        known: known_lines(&shown.known),
-        before: before(&shown.before, budget),
-        conversation: conversation(messages, budget),
-    };
-    let (system, user) = render(PromptTemplate::Extract, is_chinese(messages), &values)?;
-    let schema = json!({
-        "type": "object",
-        "properties": {"facts": facts_schema()},
-        "required": ["facts"],
-        "additionalProperties": false,
-    });
-    Ok(ChatPrompt {
-        phase: PromptTemplate::Extract.phase(),
-        system,
-        user,
-        schema: AnswerSchema { name: "facts", schema },
-        max_tokens: FACTS_TOKENS,
-    })
-}
-
-/// Maximum number of tokens for the facts of an episode.
+/// Maximum number of tokens for the facts of a window.
 pub const FACTS_TOKENS: u32 = 3_000;
 
 /// Known facts in the form that prompts use; `None` if there are none.
@@ -237,6 +196,29 @@ impl AnsweredFacts {
         };
         self.extraction.candidates.push(candidate);
         self.told.push(told);
+    }
+
+    /// The facts of the episodes that were cut from the front of `window`, with these numbers of
+    /// messages: a fact belongs to the last message that it cites. What was rejected is counted
+    /// with the first episode.
+    pub fn split(self, window: &[Arc<Message>], lengths: &[usize]) -> Vec<Self> {
+        let mut parts: Vec<Self> = ranges(lengths, window.len())
+            .map(|_| Self { extraction: FactExtraction::default(), told: Vec::new(), ..self })
+            .collect();
+        if let Some(first) = parts.first_mut() {
+            first.extraction.rejected = self.extraction.rejected;
+        }
+        for (candidate, told) in self.extraction.candidates.into_iter().zip(self.told) {
+            let is_cited =
+                |message: &Arc<Message>| candidate.source_messages.contains(&message.message_id);
+            let last = window.iter().rposition(is_cited).unwrap_or(0);
+            let part = ranges(lengths, window.len()).position(|range| range.contains(&last));
+            if let Some(part) = part {
+                parts[part].extraction.candidates.push(candidate);
+                parts[part].told.push(told);
+            }
+        }
+        parts
     }
 
     /// Drops all endings if there are too many to be believed.

@@ -107,13 +107,18 @@ impl EvidenceWords {
 
     /// True if any text of a fact has a word of `text` that the messages do not have.
     pub fn lack_words_of(&self, fact: &SemanticMemory, text: &str) -> bool {
+        let metadata = serde_json::to_string(&fact.metadata).unwrap_or_default();
+        let texts = [&*fact.content, &*fact.subject, &*fact.value, &*fact.attribute, &*metadata];
+        self.lack_words_in(&texts, text)
+    }
+
+    /// True if any of `texts` has a word of `text` that the messages do not have.
+    pub fn lack_words_in(&self, texts: &[&str], text: &str) -> bool {
         let lost: HashSet<String> = terms_of(text)
             .into_iter()
             .filter(|term| !self.0.contains(term) && !is_common_word(term))
             .collect();
-        let metadata = serde_json::to_string(&fact.metadata).unwrap_or_default();
-        let texts = [&*fact.content, &*fact.subject, &*fact.value, &*fact.attribute, &*metadata];
-        texts.into_iter().flat_map(terms_of).any(|term| lost.contains(&term))
+        texts.iter().flat_map(|text| terms_of(text)).any(|term| lost.contains(&term))
     }
 }
 

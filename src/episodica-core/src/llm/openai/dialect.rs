@@ -1,13 +1,15 @@
 //! The request fields that a server accepts. Learned from the server's error responses, and kept
-//! once a request has succeeded.
+//! once a request has succeeded, in the store too.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::llm::chat::ChatPrompt;
 use crate::remote::{CallFailure, FailureCause};
 
 /// Ways to request JSON, strictest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum JsonFormat {
     Schema,
     /// `json_object` with the schema inside, as accepted by llama.cpp, Together and Fireworks.
@@ -31,7 +33,8 @@ impl JsonFormat {
 const THINKING_TOKENS: u32 = 8_000;
 
 /// See the module documentation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct ServerDialect {
     pub(super) format: JsonFormat,
     /// `max_completion_tokens` instead of `max_tokens`.
@@ -44,9 +47,11 @@ pub(super) struct ServerDialect {
     system: bool,
     /// True if the server answers only as a stream.
     stream: bool,
-    /// The server's maximum for an answer.
+    /// The server's maximum for an answer. Not kept for later processes, as it may be raised.
+    #[serde(skip)]
     pub(super) most_tokens: Option<u32>,
-    /// The server's context window, for prompt and answer.
+    /// The server's context window, for prompt and answer. Not kept either.
+    #[serde(skip)]
     pub(super) window: Option<u32>,
 }
 
@@ -122,6 +127,11 @@ impl ServerDialect {
         body
     }
 
+    /// The part that later processes may rely on.
+    pub(super) fn without_limits(self) -> Self {
+        Self { most_tokens: None, window: None, ..self }
+    }
+
     /// Extra tokens for an answer, beyond the usual limit.
     pub(super) fn more_tokens(self) -> u32 {
         if self.thinks { THINKING_TOKENS } else { 0 }
@@ -134,10 +144,16 @@ impl ServerDialect {
 
     /// The dialect to try after this error; `None` if the form of the request is not the cause.
     pub(super) fn after(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
+        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
+        // Where a template raises, servers in Python give no reason.
+        let is_mute =
+            failure.cause() == FailureCause::Status(500) && failure.says("internal server error");
+        if self.system && is_mute {
+            return Some(Self { system: false, ..self });
+        }
         let FailureCause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
             return None;
         };
-        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
         if !self.completion_tokens && mentions(&["max_completion_tokens"]) {
             return Some(Self { completion_tokens: true, ..self });
         }
@@ -164,6 +180,7 @@ impl ServerDialect {
             "schema",
             "structured",
             "grammar",
+            "requested parameters",
         ]);
         // Some servers give no reason. An unknown model, and a prompt that is too long or not
         // allowed, are not problems of form.

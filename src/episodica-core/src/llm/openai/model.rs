@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::sync::Mutex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::dialect::ServerDialect;
-use super::reading::{AnswerContents, joined, read};
+use super::reading::{AnswerContents, TokenCounts, joined, read};
 use crate::control::CallControl;
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::chat::{ChatAnswer, ChatPrompt, LanguageModel, NoAnswer};
@@ -22,6 +22,10 @@ pub struct OpenAiModel {
     settings: LlmSettings,
     remote: RemoteService,
     dialect: Mutex<ServerDialect>,
+    /// The dialect that later processes know.
+    kept: Mutex<ServerDialect>,
+    /// The dialects of other models that earlier processes have kept.
+    others: Mutex<Map<String, Value>>,
     fallback: Option<Box<OpenAiModel>>,
 }
 
@@ -57,7 +61,14 @@ impl OpenAiModel {
             Some(fallback) => Some(Box::new(Self::with_timer(*fallback, timer)?)),
             None => None,
         };
-        Ok(Self { settings, remote, dialect: Mutex::default(), fallback })
+        Ok(Self {
+            settings,
+            remote,
+            dialect: Mutex::default(),
+            kept: Mutex::default(),
+            others: Mutex::default(),
+            fallback,
+        })
     }
 
     /// Calls this endpoint, without the fallback.
@@ -65,13 +76,13 @@ impl OpenAiModel {
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
-    ) -> Result<ChatAnswer, UnansweredRequest> {
+    ) -> Result<ChatAnswer, Box<UnansweredRequest>> {
         let started = self.remote.seconds();
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
         let mut was_empty = false;
         // Tokens used by answers without text.
-        let mut spent = (0, 0);
+        let mut spent = TokenCounts::default();
         let required = prompt.schema.schema["required"].as_array().cloned().unwrap_or_default();
         let keys: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
         let is_answer = |text: &str| {
@@ -90,7 +101,7 @@ impl OpenAiModel {
                 Ok(value) => read(value, self.remote.origin(), is_answer),
                 Err(_) => AnswerContents::default(),
             };
-            if let (Ok(_), Some((counted, _))) = (&read.text, read.usage)
+            if let (Ok(_), Some(TokenCounts { prompt: counted, .. })) = (&read.text, read.usage)
                 && is_cut(counted, prompt)
             {
                 let what = format!(
@@ -105,16 +116,18 @@ impl OpenAiModel {
             let failure = match (parsed, read.text) {
                 (Ok(_), Ok(text)) => {
                     *self.dialect.lock() = dialect;
-                    let counted = || {
-                        let prompt = count_tokens(&prompt.system) + count_tokens(&prompt.user);
-                        (prompt as u64, count_tokens(&text) as u64)
-                    };
-                    let (prompt_tokens, completion_tokens) = read.usage.unwrap_or_else(counted);
+                    spent += read.usage.unwrap_or_else(|| TokenCounts {
+                        prompt: (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
+                        answer: count_tokens(&text) as u64,
+                        ..TokenCounts::default()
+                    });
                     return Ok(ChatAnswer {
                         text,
                         model: self.settings.model.clone(),
-                        prompt_tokens: prompt_tokens + spent.0,
-                        completion_tokens: completion_tokens + spent.1,
+                        prompt_tokens: spent.prompt,
+                        completion_tokens: spent.answer,
+                        cached_tokens: spent.cached,
+                        reasoning_tokens: spent.reasoning,
                         counted_locally: read.usage.is_none(),
                         attempts,
                         seconds,
@@ -122,8 +135,7 @@ impl OpenAiModel {
                 }
                 (Ok(_), Err(failure)) | (Err(failure), _) => failure,
             };
-            let usage = read.usage.unwrap_or_default();
-            spent = (spent.0 + usage.0, spent.1 + usage.1);
+            spent += read.usage.unwrap_or_default();
             if read.is_empty && !was_empty {
                 was_empty = true;
                 continue;
@@ -138,15 +150,35 @@ impl OpenAiModel {
                 None => {
                     let refused = read.is_refusal || failure.is_about_content();
                     let failure = failure.over(attempts, seconds);
-                    return Err(UnansweredRequest {
-                        failure,
-                        refused,
-                        silent: read.is_empty,
-                        spent,
-                    });
+                    let silent = read.is_empty;
+                    return Err(Box::new(UnansweredRequest { failure, refused, silent, spent }));
                 }
             }
             steps += 1;
+        }
+    }
+
+    /// The name under which the dialect is kept.
+    fn dialect_key(&self) -> String {
+        format!("{} {}", self.remote.origin(), self.settings.model)
+    }
+
+    /// Adds the dialects of this model and its fallbacks; returns true if one of them is new.
+    fn add_learned(&self, all: &mut Map<String, Value>) -> bool {
+        let learned = self.dialect.lock().without_limits();
+        let is_new = std::mem::replace(&mut *self.kept.lock(), learned) != learned;
+        all.insert(self.dialect_key(), serde_json::to_value(learned).unwrap_or_default());
+        let fallback = self.fallback.as_ref().is_some_and(|fallback| fallback.add_learned(all));
+        is_new || fallback
+    }
+
+    fn recall_dialect(&self, all: &Map<String, Value>) {
+        let known = all.get(&self.dialect_key()).cloned();
+        if let Some(Ok(known)) = known.map(serde_json::from_value) {
+            (*self.dialect.lock(), *self.kept.lock()) = (known, known);
+        }
+        if let Some(fallback) = &self.fallback {
+            fallback.recall_dialect(all);
         }
     }
 
@@ -187,19 +219,19 @@ struct UnansweredRequest {
     refused: bool,
     silent: bool,
     /// Tokens of prompts and answers that the server counted.
-    spent: (u64, u64),
+    spent: TokenCounts,
 }
 
-impl From<UnansweredRequest> for Box<NoAnswer> {
-    fn from(unanswered: UnansweredRequest) -> Self {
-        let UnansweredRequest { failure, refused, silent, spent } = unanswered;
+impl From<Box<UnansweredRequest>> for Box<NoAnswer> {
+    fn from(unanswered: Box<UnansweredRequest>) -> Self {
+        let UnansweredRequest { failure, refused, silent, spent } = *unanswered;
         let (attempts, seconds) = (failure.attempts(), failure.seconds());
         Self::new(NoAnswer {
             refused,
             silent,
             attempts,
-            prompt_tokens: spent.0,
-            completion_tokens: spent.1,
+            prompt_tokens: spent.prompt,
+            completion_tokens: spent.answer,
             seconds,
             error: failure.into_error(ErrorKind::Llm),
         })
@@ -257,6 +289,18 @@ impl LanguageModel for OpenAiModel {
     fn is_available(&self) -> bool {
         self.remote.is_available()
             || self.fallback.as_ref().is_some_and(|fallback| fallback.is_available())
+    }
+
+    fn take_learned(&self) -> Option<String> {
+        let mut all = self.others.lock().clone();
+        self.add_learned(&mut all).then(|| Value::Object(all).to_string())
+    }
+
+    fn recall_learned(&self, kept: &str) {
+        if let Ok(all) = serde_json::from_str::<Map<String, Value>>(kept) {
+            self.recall_dialect(&all);
+            *self.others.lock() = all;
+        }
     }
 
     fn health(&self) -> ServiceHealth {

@@ -5,11 +5,49 @@ use serde_json::{Value, json};
 use crate::llm::json::answer_of;
 use crate::remote::{CallFailure, FailureCause};
 
+/// A server's counts of tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct TokenCounts {
+    pub(super) prompt: u64,
+    pub(super) answer: u64,
+    /// Of the prompt, those in the server's cache.
+    pub(super) cached: u64,
+    /// Of the answer, those of reasoning.
+    pub(super) reasoning: u64,
+}
+
+impl TokenCounts {
+    /// The counts of a response, under the names that servers use.
+    fn of(reply: &Value) -> Option<Self> {
+        let usage = &reply["usage"];
+        let count = |paths: &[&str]| paths.iter().find_map(|path| usage.pointer(path)?.as_u64());
+        let (prompt, answer) = (count(&["/prompt_tokens"])?, count(&["/completion_tokens"])?);
+        let cached = count(&[
+            "/prompt_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cache_read_input_tokens",
+        ]);
+        let reasoning =
+            count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]);
+        let (cached, reasoning) = (cached.unwrap_or(0), reasoning.unwrap_or(0));
+        (prompt + answer > 0).then_some(Self { prompt, answer, cached, reasoning })
+    }
+}
+
+impl std::ops::AddAssign for TokenCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.prompt += other.prompt;
+        self.answer += other.answer;
+        self.cached += other.cached;
+        self.reasoning += other.reasoning;
+    }
+}
+
 /// The contents of an answer.
 pub(super) struct AnswerContents {
     pub(super) text: Result<String, CallFailure>,
-    /// The server's count of prompt and answer tokens.
-    pub(super) usage: Option<(u64, u64)>,
+    /// The server's counts.
+    pub(super) usage: Option<TokenCounts>,
     /// True if the token limit was reached before the first word.
     pub(super) is_dry: bool,
     /// True if the answer was empty without a reason.
@@ -42,11 +80,7 @@ pub(super) fn read(
             format!("server answered without {what}: `{origin}`"),
         )
     };
-    let tokens = |key: &str| reply["usage"][key].as_u64();
-    let usage = match (tokens("prompt_tokens"), tokens("completion_tokens")) {
-        (Some(prompt), Some(completion)) if prompt + completion > 0 => Some((prompt, completion)),
-        _ => None,
-    };
+    let usage = TokenCounts::of(reply);
     let choice = &reply["choices"][0];
     // Ollama's own format has the message outside of a list.
     let message = if choice.is_object() { &choice["message"] } else { &reply["message"] };
