@@ -23,8 +23,6 @@ LOCKS = ("append", "caches", "forming", "generation")
 DERIVED = [
     "segments/ann.segment",
     "segments/ann.segment.tmp",
-    "snapshots/ann.snapshot",
-    "messages/vector_db/ann.faiss",
     "messages/ann_messages.jsonl.quarantine.jsonl",
     "uses/ann_uses.jsonl",
     "failed_index/ann_failed.jsonl",
@@ -33,7 +31,6 @@ DERIVED = [
     "intents/0.json",
     "requests",
     "requests/20000.jsonl",
-    "requests.sqlite",
     ".reserve",
 ]
 

@@ -75,9 +75,8 @@ def test_files_that_need_attention_are_named_with_what_to_do(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     MemorySystem(store).close()
-    (store / "requests.sqlite").write_bytes(b"garbage")
     (store / "locks" / "000.append").mkdir()
     assert main(["--store", str(store), "doctor"]) == 1
     told = capsys.readouterr().out
-    for part in ("requests.sqlite", "remove it", "000.append", "move it away"):
+    for part in ("000.append", "move it away"):
         assert part in told

@@ -266,13 +266,12 @@ def test_links_lead_nowhere(tmp_path: Path, store: Path) -> None:
         )
         assert found.errors
         memory.delete_user_data("bob")
-    (store / "semantic").mkdir(exist_ok=True)
-    (store / "semantic" / "vector_db").symlink_to(target)
+    (store / "traces").symlink_to(target)
     with MemorySystem(store) as memory:
         # An unreadable cache is like a missing one: it is ignored, and `verify` reports it.
         assert memory.search("alice", "Lyon")
         assert any(
-            problem.path.endswith("vector_db") and problem.remedy
+            problem.path.endswith("traces") and problem.remedy
             for problem in memory.verify().problems
         )
     assert (store / "messages" / "alice_messages.jsonl").exists()

@@ -68,9 +68,6 @@ fn furnished() -> Disk {
     }
     let segment = layout.segment_path(&alice).with_extension("segment.tmp");
     disk.inner().put(segment, b"alicetown0 left by a crash");
-    // Files of an earlier build.
-    disk.inner().put("/m/snapshots/alice.snapshot", b"alicetown0");
-    disk.inner().put("/m/messages/vector_db/alice.manifest.json", b"alicetown0");
     Disk::new(disk.inner().after_power_cut())
 }
 

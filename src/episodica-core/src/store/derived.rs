@@ -16,7 +16,7 @@ use crate::ids::Owner;
 use crate::model::StoreProblem;
 
 impl Store {
-    /// Writes a user's segment, durably; removes the derived files of earlier builds.
+    /// Writes a user's segment, durably.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`. After an error, the earlier segment or none is in
@@ -25,11 +25,6 @@ impl Store {
         self.shared.check_writable()?;
         self.note_generation(owner)?;
         let (backend, path) = (self.backend(), self.layout().segment_path(owner));
-        if !matches!(backend.stat(&path), Ok(Some(_))) {
-            for former in self.layout().former_paths(owner) {
-                remove(&**backend, &former)?;
-            }
-        }
         segment::save(backend, owner, path, segment)
     }
 

@@ -1,6 +1,6 @@
 //! The paths of a store, and the mapping from file names back to users.
 //!
-//! File names are encoded by [`encode_file_name`]. A file with another name is no log.
+//! File names are encoded by [`encode_file_name`]. A file with another name is not a log.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,6 @@ use crate::ids::{Owner, decode_file_name, encode_file_name};
 pub const DEFAULT_TENANT: &str = "default";
 
 const SEGMENTS: &str = "segments";
-
-/// The directory of snapshots in stores of earlier builds.
-const SNAPSHOTS: &str = "snapshots";
 
 /// The directory of the files that count how often each episode or fact was returned.
 const USES: &str = "uses";
@@ -70,20 +67,16 @@ impl SideFile {
 }
 
 /// Every suffix of a user's file; a longer suffix precedes the suffixes that it ends in.
-const ENDINGS: [&str; 13] = [
+const ENDINGS: [&str; 9] = [
     "_messages.jsonl",
     "_episodes.jsonl",
     "_semantic.jsonl",
-    "_embeddings.npy",
-    ".manifest.json",
     "_failed.jsonl",
     "_trace.jsonl",
     "_answers.jsonl",
     "_uses.jsonl",
     ".generation",
     ".segment",
-    ".snapshot",
-    ".faiss",
 ];
 
 /// Suffixes that, appended to a file name, give another file of the same user.
@@ -149,16 +142,6 @@ impl StoreLayout {
         self.user_file(owner, SEGMENTS, ".segment")
     }
 
-    /// The files that earlier builds wrote instead of the segment.
-    pub(super) fn former_paths(&self, owner: &Owner) -> Vec<PathBuf> {
-        let vectors = LogKind::ALL.into_iter().flat_map(|kind| {
-            ["_embeddings.npy", ".manifest.json", ".faiss"]
-                .map(|ending| (vector_directory(kind), ending))
-        });
-        let all = vectors.chain([(SNAPSHOTS.to_owned(), ".snapshot")]);
-        all.map(|(directory, ending)| self.user_file(owner, &directory, ending)).collect()
-    }
-
     /// The file that names the generation of the logs from which a user's derived files were made.
     /// It exists only if the logs are on another medium, such as a database.
     pub fn generation_path(&self, owner: &Owner) -> PathBuf {
@@ -183,11 +166,9 @@ impl StoreLayout {
     /// Every directory of a tenant that contains user files.
     fn user_directories(&self, tenant: &str) -> Vec<PathBuf> {
         let top = self.tenant_root(tenant);
-        let logs = LogKind::ALL
-            .iter()
-            .flat_map(|kind| [top.join(kind.name()), top.join(vector_directory(*kind))]);
+        let logs = LogKind::ALL.iter().map(|kind| top.join(kind.name()));
         logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0)))
-            .chain([SEGMENTS, SNAPSHOTS, USES].map(|directory| top.join(directory)))
+            .chain([SEGMENTS, USES].map(|directory| top.join(directory)))
             .collect()
     }
 
@@ -326,10 +307,6 @@ impl StoreLayout {
     }
 }
 
-fn vector_directory(kind: LogKind) -> String {
-    format!("{}/vector_db", kind.name())
-}
-
 /// The user that a file name without its suffix refers to; `None` if the name is not encoded.
 fn user_of_stem(stem: &str) -> Option<String> {
     decode_file_name(stem).filter(|id| encode_file_name(id) == stem)
@@ -385,10 +362,7 @@ mod tests {
                     disk.put(super::super::quarantine::path_for(&log), b"");
                     disk.put(log, b"");
                 }
-                let former = layout.former_paths(&owner(tenant, id)).into_iter();
-                former
-                    .chain([layout.segment_path(&owner(tenant, id))])
-                    .for_each(|path| disk.put(path, b""));
+                disk.put(layout.segment_path(&owner(tenant, id)), b"");
                 SideFile::ALL
                     .iter()
                     .for_each(|file| disk.put(layout.side_path(&owner(tenant, id), *file), b""));
@@ -401,7 +375,7 @@ mod tests {
             assert_eq!(layout.users(&disk, &tenant).unwrap(), expected, "{tenant}");
             for id in ids {
                 let files = layout.user_files(&disk, &owner(&tenant, id)).unwrap();
-                assert_eq!(files.len(), 20, "{tenant} {id}");
+                assert_eq!(files.len(), 10, "{tenant} {id}");
                 all.extend(files);
             }
         }

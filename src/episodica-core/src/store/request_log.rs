@@ -1,7 +1,7 @@
 //! The record of requests that may be sent again: which were begun, and what they stored.
 //!
 //! A file of lines for each day (UTC) below `requests`. All processes append to it without a lock;
-//! the order of its lines decides, so a stopped process holds up nobody. It has hashes, ids and
+//! the order of its lines decides, so a stopped process delays no other. It has hashes, ids and
 //! counts, no texts, and leaves after two days. Nothing depends on it: whatever stands in its place
 //! is removed, a bad line is skipped, and after a power cut its last lines may be missing.
 
@@ -21,9 +21,6 @@ use crate::model::StoreProblem;
 use crate::sync::Mutex;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// The record of earlier builds, a database with its side files.
-const FORMER: [&str; 4] =
-    ["requests.sqlite", "requests.sqlite-journal", "requests.sqlite-wal", "requests.sqlite-shm"];
 
 /// A step of a request that may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,14 +216,11 @@ impl RequestLog {
                 let _ = make_room(backend, &self.directory().join(&name), EntryKind::Other);
             }
         }
-        for name in FORMER {
-            let _ = make_room(backend, &self.root.join(name), EntryKind::Other);
-        }
         state.days.retain(|other, _| is_kept(*other));
         state.known.retain(|_, (last, _)| is_kept(*last));
     }
 
-    /// What stands in the way of the record, and its bad lines.
+    /// Obstacles of the record, and its bad lines.
     ///
     /// # Errors
     /// `Io` if a directory can't be read.
@@ -242,12 +236,6 @@ impl RequestLog {
         let looked = |path: &Path, found: io::Result<Option<FileStamp>>| {
             found.map_err(|error| io_error("cannot look at the record of requests", path, error))
         };
-        for name in FORMER {
-            let path = self.root.join(name);
-            if looked(&path, backend.stat(&path))?.is_some() {
-                report(&path, "the record of requests of an earlier build", "remove it");
-            }
-        }
         match looked(&directory, backend.stat(&directory))? {
             None => return Ok(problems),
             Some(stamp) if stamp.kind == EntryKind::Directory => {}

@@ -31,7 +31,6 @@ pub(in crate::store) fn remove_derived(shared: &SharedStore, owner: &Owner) -> R
 pub(in crate::store) fn remove_positioned(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
     let mut derived: Vec<PathBuf> = vec![layout.segment_path(owner)];
-    derived.extend(layout.former_paths(owner));
     let leftovers = layout.user_files(&*shared.backend, owner)?.into_iter();
     derived.extend(
         leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")),

@@ -57,7 +57,6 @@ fn a_refused_request_leaves_its_name_free() {
 #[test]
 fn a_request_is_known_for_a_day_and_gone_after_two() {
     let disk = disk();
-    disk.put("/m/requests.sqlite", b"of an earlier build");
     let log = RequestLog::new(Path::new("/m"));
     log.note(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
     let later = |days: i64, body| RequestNote {

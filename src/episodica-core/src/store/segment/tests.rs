@@ -249,17 +249,3 @@ fn a_segment_that_cant_be_read_is_a_problem_and_not_an_error() {
     assert_eq!((problem.path, problem.mended), (PathBuf::from(PATH), true));
     assert_eq!(problem.message, "the segment can't be read: is a directory");
 }
-
-#[test]
-fn the_derived_files_of_earlier_builds_go_at_the_first_writing() {
-    let disk = Disk::new(MemoryBackend::new());
-    let (store, owner) = (store(&disk), owner("a"));
-    let layout = store.layout();
-    let former = layout.former_paths(&owner);
-    assert_eq!(former.len(), 10);
-    former.iter().for_each(|path| disk.inner().put(path, b"words of an earlier build"));
-    assert_eq!(content(&store, "a"), Ok(None));
-    store.save_segment(&owner, segment(1.0, "a text")).unwrap();
-    let files = disk.inner().files();
-    assert!(former.iter().all(|path| !files.contains_key(path)), "{:?}", files.keys());
-}
