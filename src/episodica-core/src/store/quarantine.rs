@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::{Deserialize, Serialize};
 
 use super::backend::{BackendFile, FileBackend, parent_of};
@@ -70,7 +71,7 @@ pub(crate) fn save(backend: &dyn FileBackend, log: &Path, bad: &[BadLine]) -> Re
                 reason: &line.reason,
                 part: (line.range.end - line.range.start > PIECE_BYTES as u64).then_some(part),
                 text,
-                base64: text.is_none().then(|| base64(bytes)),
+                base64: text.is_none().then(|| BASE64_STANDARD.encode(bytes)),
             };
             let mut encoded = Vec::new();
             encode_line(&mut encoded, &row)?;
@@ -151,37 +152,10 @@ fn open(
     Ok((file, known))
 }
 
-/// RFC 4648 base 64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let group = at(0) << 16 | at(1) << 8 | at(2);
-        for digit in 0..4 {
-            if digit <= chunk.len() {
-                out.push(char::from(DIGITS[(group >> (18 - 6 * digit) & 63) as usize]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::testing::MemoryBackend;
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
-    }
 
     #[test]
     fn saving_twice_writes_once() {
