@@ -2,6 +2,7 @@
 
 use episodica_core::store::LogKind;
 use episodica_core::{Error, ErrorKind, Result};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::pool::ConnectionPool;
@@ -57,18 +58,7 @@ pub(crate) fn read_span(
     while at.bytes < span.to.bytes || anchor.is_some() {
         let until = at.bytes.saturating_add(window).min(span.to.bytes.max(at.bytes));
         let from = if anchor.is_some() { at.bytes } else { at.bytes + 1 };
-        let rows = pool.repeat(async |client| {
-            let kind = span.kind as i16;
-            let values = [
-                (&span.uid as _, Type::INT8),
-                (&kind as _, Type::INT2),
-                (&int(from) as _, Type::INT8),
-                (&int(until) as _, Type::INT8),
-                (&int(span.generation) as _, Type::INT8),
-                (&WINDOW_LINES as _, Type::INT8),
-            ];
-            Ok(client.query_typed(&statements.chunk, &values).await?)
-        })?;
+        let rows = read_window(pool, statements, span, [from, until])?;
         if rows.is_empty() {
             if !is_generation(pool, statements, span)? {
                 return Ok(ReadOutcome::Rewritten);
@@ -83,12 +73,7 @@ pub(crate) fn read_span(
             continue;
         }
         for row in &rows {
-            let read = || -> Result<(LogEnd, &str), tokio_postgres::Error> {
-                let whole = |at: usize| row.try_get::<_, i64>(at).map(i64::unsigned_abs);
-                let end = LogEnd { bytes: whole(0)?, lines: whole(1)?, crc: whole(2)? as u32 };
-                Ok((end, row.try_get(3)?))
-            };
-            let (end, line) = read().map_err(|error| {
+            let (end, line) = line_of(row).map_err(|error| {
                 Error::internal("a row has another form").caused_by(error.to_string())
             })?;
             if let Some(known) = anchor.take() {
@@ -108,6 +93,33 @@ pub(crate) fn read_span(
         }
     }
     Ok(ReadOutcome::Whole)
+}
+
+/// The rows of the lines that end in a range of bytes, at most [`WINDOW_LINES`].
+fn read_window(
+    pool: &ConnectionPool,
+    statements: &SqlTexts,
+    span: &LogSpan,
+    [from, until]: [u64; 2],
+) -> Result<Vec<Row>> {
+    pool.repeat(async |client| {
+        let kind = span.kind as i16;
+        let values = [
+            (&span.uid as _, Type::INT8),
+            (&kind as _, Type::INT2),
+            (&int(from) as _, Type::INT8),
+            (&int(until) as _, Type::INT8),
+            (&int(span.generation) as _, Type::INT8),
+            (&WINDOW_LINES as _, Type::INT8),
+        ];
+        Ok(client.query_typed(&statements.chunk, &values).await?)
+    })
+}
+
+fn line_of(row: &Row) -> Result<(LogEnd, &str), tokio_postgres::Error> {
+    let whole = |at: usize| row.try_get::<_, i64>(at).map(i64::unsigned_abs);
+    let end = LogEnd { bytes: whole(0)?, lines: whole(1)?, crc: whole(2)? as u32 };
+    Ok((end, row.try_get(3)?))
 }
 
 fn is_generation(pool: &ConnectionPool, statements: &SqlTexts, span: &LogSpan) -> Result<bool> {

@@ -88,15 +88,19 @@ impl Engine {
             report.buffered = view.backlog.buffer().len();
             report.pending_semantic = view.backlog.unlearned().len();
         }
+        self.finish_addition(user_id, &user);
+        Ok(report)
+    }
+
+    fn finish_addition(&self, user_id: &str, user: &UserGuard) {
         user.measure();
-        self.snapshots.note(&self.services, &user);
+        self.snapshots.note(&self.services, user);
         if user.uses.is_due() {
             // Uses can be counted again, so a failure here does not fail the call.
             let saved = user.save_uses(&self.services.store);
             saved
                 .unwrap_or_else(|error| self.services.counters.note_failure(Some(user_id), &error));
         }
-        Ok(report)
     }
 
     /// Embeds new messages and forms episodes, here or in the background. Returns the ids of

@@ -9,7 +9,7 @@ use crate::sync::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::breaker::CircuitBreaker;
+use super::breaker::{AttemptPermit, CircuitBreaker};
 use super::endpoint::RemoteEndpoint;
 use super::failure::{CallFailure, FailureCause};
 use super::http::HttpPool;
@@ -146,116 +146,21 @@ impl RemoteService {
         let body = serde_json::to_vec(body).expect("invariant: a value is JSON");
         let started = self.timer.seconds();
         add(&self.counts.calls, 1);
-        let mut attempts = 0;
-        let mut last: Option<CallFailure> = None;
-        let hurried = match control.deadline() {
-            None => None,
-            Some(deadline) => match self.hurry.enter(started) {
-                Ok(permit) => Some((deadline, permit)),
-                Err(left) => {
-                    add(&self.counts.refused, 1);
-                    let text = format!("server was too slow lately, next test in {left:.0} s");
-                    return Err(CallFailure::new(FailureCause::Refused, text));
-                }
-            },
-        };
-        let mut limited = 0;
-        let comes_late = |wait: f64| {
-            hurried.as_ref().is_some_and(|(deadline, _)| {
-                deadline.saturating_duration_since(Instant::now()).as_secs_f64() <= wait
-            })
-        };
-        let is_late = || hurried.as_ref().is_some_and(|(deadline, _)| Instant::now() >= *deadline);
-        let failure = loop {
-            let left = self.pause.left(self.timer.seconds());
-            if left > MAX_WAIT_SECONDS || left > 0.0 && comes_late(left) {
-                break last.unwrap_or_else(|| {
-                    add(&self.counts.refused, 1);
-                    let text = format!("server takes no requests for {left:.0} s");
-                    CallFailure::new(FailureCause::Refused, text)
-                });
-            }
-            if left > 0.0 {
-                if let Err(stop) = self.timer.sleep(left, control) {
-                    break CallFailure::stopped(stop);
-                }
-                continue;
-            }
-            let permit = match self.breaker.enter(self.timer.seconds()) {
-                Ok(permit) => permit,
-                Err(left) => {
-                    break last.unwrap_or_else(|| {
-                        add(&self.counts.refused, 1);
-                        let before = self.last.lock().clone();
-                        CallFailure::new(
-                            FailureCause::Refused,
-                            format!(
-                                "server failed too often, next test in {left:.0} s; \
-                                 before that: {before}"
-                            ),
-                        )
-                    });
-                }
-            };
-            attempts += 1;
-            add(&self.counts.requests, 1);
-            add(&self.counts.retries, u64::from(attempts > 1));
-            let sent = self.timer.seconds();
-            let failure = match self.http.post(path, body.clone(), &*self.timer, control) {
-                Ok(body) => {
+        let hurried = self.hurried(control, started)?;
+        let mut call =
+            ServiceCall { service: self, control, hurried, attempts: 0, limited: 0, last: None };
+        let sent = call.send(path, &body);
+        let ServiceCall { hurried, attempts, .. } = call;
+        let seconds = self.timer.seconds() - started;
+        let failure = match sent {
+            Ok(body) => {
+                if let Some((_, permit)) = hurried {
                     permit.succeed();
-                    self.pause.relax();
-                    if let Some((_, permit)) = hurried {
-                        permit.succeed();
-                    }
-                    self.counts.failing.store(false, Ordering::Relaxed);
-                    return Ok(ServiceReply {
-                        body,
-                        attempts,
-                        seconds: self.timer.seconds() - started,
-                    });
                 }
-                Err(failure) => failure,
-            };
-            match failure.cause {
-                FailureCause::Stopped => drop(permit),
-                FailureCause::Timeout if is_late() => drop(permit),
-                _ if failure.is_outage() => {
-                    self.last.lock().clone_from(&failure.message);
-                    permit.fail(self.timer.seconds());
-                    if !self.breaker.is_available(self.timer.seconds()) {
-                        log::warn!(
-                            "a server failed too often, no call is sent for a while: {}",
-                            failure.message()
-                        );
-                    }
-                }
-                _ => permit.succeed(),
+                self.counts.failing.store(false, Ordering::Relaxed);
+                return Ok(ServiceReply { body, attempts, seconds });
             }
-            if failure.is_rate_limit() {
-                let (now, least) = (self.timer.seconds(), self.policy.wait_seconds);
-                self.pause.refuse(sent, now, failure.retry_after, least);
-                limited += 1;
-                if self.pause.is_hopeless() {
-                    break failure;
-                }
-                log::info!("a server takes no more requests: {}", failure.message());
-                last = Some(failure);
-                continue;
-            }
-            let Some(wait) = self.policy.wait(attempts - limited, &failure, &*self.timer) else {
-                break failure;
-            };
-            // Does not wait for an attempt that the breaker would reject, or that would be too
-            // late.
-            if comes_late(wait) || !self.breaker.is_available(self.timer.seconds() + wait) {
-                break failure;
-            }
-            log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
-            if let Err(stop) = self.timer.sleep(wait, control) {
-                break CallFailure::stopped(stop);
-            }
-            last = Some(failure);
+            Err(failure) => failure,
         };
         if let Some((_, permit)) = hurried.filter(|_| failure.cause == FailureCause::Timeout) {
             permit.fail(self.timer.seconds());
@@ -266,7 +171,27 @@ impl RemoteService {
         if !matches!(failure.cause, FailureCause::Stopped | FailureCause::Refused) {
             add(&self.counts.failures, 1);
         }
-        Err(CallFailure { attempts, seconds: self.timer.seconds() - started, ..failure })
+        Err(CallFailure { attempts, seconds, ..failure })
+    }
+
+    /// The deadline of a call and its permit; `None` without a deadline.
+    fn hurried(
+        &self,
+        control: &dyn CallControl,
+        now: f64,
+    ) -> Result<Option<(Instant, AttemptPermit<'_>)>, CallFailure> {
+        let Some(deadline) = control.deadline() else { return Ok(None) };
+        match self.hurry.enter(now) {
+            Ok(permit) => Ok(Some((deadline, permit))),
+            Err(left) => {
+                Err(self.refused(format!("server was too slow lately, next test in {left:.0} s")))
+            }
+        }
+    }
+
+    fn refused(&self, text: String) -> CallFailure {
+        add(&self.counts.refused, 1);
+        CallFailure::new(FailureCause::Refused, text)
     }
 
     /// True if a call would be sent now.
@@ -300,6 +225,117 @@ impl RemoteService {
             failing: self.counts.failing.load(Ordering::Relaxed),
             ..ServiceHealth::default()
         }
+    }
+}
+
+/// One call with its attempts.
+struct ServiceCall<'a> {
+    service: &'a RemoteService,
+    control: &'a dyn CallControl,
+    /// The deadline, and the permit to be in a hurry.
+    hurried: Option<(Instant, AttemptPermit<'a>)>,
+    attempts: u32,
+    /// Attempts that met a limit of requests.
+    limited: u32,
+    last: Option<CallFailure>,
+}
+
+impl<'a> ServiceCall<'a> {
+    /// Sends until an attempt succeeds or none may follow.
+    fn send(&mut self, path: &str, body: &[u8]) -> Result<Vec<u8>, CallFailure> {
+        let RemoteService { http, policy, breaker, pause, timer, counts, .. } = self.service;
+        loop {
+            let permit = self.enter()?;
+            self.attempts += 1;
+            add(&counts.requests, 1);
+            add(&counts.retries, u64::from(self.attempts > 1));
+            let sent = timer.seconds();
+            let failure = match http.post(path, body.to_vec(), &**timer, self.control) {
+                Ok(body) => {
+                    permit.succeed();
+                    pause.relax();
+                    return Ok(body);
+                }
+                Err(failure) => failure,
+            };
+            self.settle(permit, &failure);
+            if failure.is_rate_limit() {
+                pause.refuse(sent, timer.seconds(), failure.retry_after, policy.wait_seconds);
+                self.limited += 1;
+                if pause.is_hopeless() {
+                    return Err(failure);
+                }
+                log::info!("a server takes no more requests: {}", failure.message());
+                self.last = Some(failure);
+                continue;
+            }
+            let attempts = self.attempts;
+            let wait = policy.wait(attempts - self.limited, &failure, &**timer);
+            // Does not wait for an attempt that the breaker would reject, or that would be too
+            // late.
+            let Some(wait) = wait.filter(|wait| {
+                !self.comes_late(*wait) && breaker.is_available(timer.seconds() + wait)
+            }) else {
+                return Err(failure);
+            };
+            log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
+            timer.sleep(wait, self.control).map_err(CallFailure::stopped)?;
+            self.last = Some(failure);
+        }
+    }
+
+    /// Waits out a limit of requests, and asks the breaker.
+    fn enter(&mut self) -> Result<AttemptPermit<'a>, CallFailure> {
+        let service = self.service;
+        loop {
+            let left = service.pause.left(service.timer.seconds());
+            if left > MAX_WAIT_SECONDS || left > 0.0 && self.comes_late(left) {
+                let text = || format!("server takes no requests for {left:.0} s");
+                return Err(self.last.take().unwrap_or_else(|| service.refused(text())));
+            }
+            if left <= 0.0 {
+                break;
+            }
+            service.timer.sleep(left, self.control).map_err(CallFailure::stopped)?;
+        }
+        service.breaker.enter(service.timer.seconds()).map_err(|left| {
+            self.last.take().unwrap_or_else(|| {
+                let before = service.last.lock().clone();
+                service.refused(format!(
+                    "server failed too often, next test in {left:.0} s; before that: {before}"
+                ))
+            })
+        })
+    }
+
+    /// Tells the breaker what a failure says about the server.
+    fn settle(&self, permit: AttemptPermit<'_>, failure: &CallFailure) {
+        let service = self.service;
+        match failure.cause {
+            FailureCause::Stopped => drop(permit),
+            FailureCause::Timeout if self.is_late() => drop(permit),
+            _ if failure.is_outage() => {
+                service.last.lock().clone_from(&failure.message);
+                permit.fail(service.timer.seconds());
+                if !service.breaker.is_available(service.timer.seconds()) {
+                    log::warn!(
+                        "a server failed too often, no call is sent for a while: {}",
+                        failure.message()
+                    );
+                }
+            }
+            _ => permit.succeed(),
+        }
+    }
+
+    fn comes_late(&self, wait: f64) -> bool {
+        self.hurried.as_ref().is_some_and(|(deadline, _)| {
+            deadline.saturating_duration_since(Instant::now()).as_secs_f64() <= wait
+        })
+    }
+
+    fn is_late(&self) -> bool {
+        self.hurried.as_ref().is_some_and(|(deadline, _)| Instant::now() >= *deadline)
     }
 }
 

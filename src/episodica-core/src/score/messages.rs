@@ -86,17 +86,7 @@ impl MessageRanking<'_> {
         let similar = neighbourhood
             .smooth(self.index, &slots, self.weights.neighbours, |at| cosines[at].unwrap_or(mean));
         let similar = above_mean(similar, mean);
-        let mut question = MaxSim::new(self.table, &self.query.content);
-        let tokens: Vec<f32> = neighbourhood
-            .slots
-            .iter()
-            .map(|slot| question.score_best_part(self.index.tokens(*slot)))
-            .collect();
-        let tokens = neighbourhood.smooth(self.index, &slots, 1.0, |at| tokens[at]);
-        let typical =
-            self.mean_over_sample(&slots, |slot| question.score_best_part(self.index.tokens(slot)));
-        let tokens = above_mean(tokens, typical);
-
+        let tokens = self.token_scores(&neighbourhood, &slots);
         let mut scored: Vec<ScoredMessage> = slots
             .iter()
             .enumerate()
@@ -120,6 +110,20 @@ impl MessageRanking<'_> {
             b.score.total_cmp(&a.score).then_with(|| later_first(self.index, a.slot, b.slot))
         });
         Ok(scored)
+    }
+
+    /// How well the tokens of each message and its neighbours match the question's, above the mean.
+    fn token_scores(&self, neighbourhood: &SlotNeighbours, slots: &[u32]) -> Vec<f32> {
+        let mut question = MaxSim::new(self.table, &self.query.content);
+        let tokens: Vec<f32> = neighbourhood
+            .slots
+            .iter()
+            .map(|slot| question.score_best_part(self.index.tokens(*slot)))
+            .collect();
+        let tokens = neighbourhood.smooth(self.index, slots, 1.0, |at| tokens[at]);
+        let typical =
+            self.mean_over_sample(slots, |slot| question.score_best_part(self.index.tokens(slot)));
+        above_mean(tokens, typical)
     }
 
     fn circumstances(&self) -> MessageTerms<'_> {

@@ -95,6 +95,27 @@ pub struct ParsedQuery {
     pub content: String,
 }
 
+/// The speakers whom a question names, and their names as it writes them.
+fn named_speakers<'n>(
+    folded: &str,
+    words: &BTreeSet<String>,
+    index: &'n MessageIndex,
+) -> (BTreeSet<SpeakerId>, BTreeSet<&'n str>) {
+    let (mut named, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for (id, name) in index.speakers().iter().enumerate() {
+        for word in name {
+            let unspaced = word.starts_with(is_unspaced);
+            let form = name_forms(word)
+                .find(|form| if unspaced { folded.contains(form) } else { words.contains(*form) });
+            if let Some(form) = form {
+                named.insert(id as SpeakerId);
+                names.insert(form);
+            }
+        }
+    }
+    (named, names)
+}
+
 impl ParsedQuery {
     /// Parses a question about the messages in `index`.
     pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
@@ -104,20 +125,7 @@ impl ParsedQuery {
             words.insert(word.to_owned());
         });
         let tongue = QueryLanguage::of(words.iter().map(String::as_str));
-        let mut named = BTreeSet::new();
-        let mut names: BTreeSet<&str> = BTreeSet::new();
-        for (id, name) in index.speakers().iter().enumerate() {
-            for word in name {
-                let unspaced = word.starts_with(is_unspaced);
-                let form = name_forms(word).find(|form| {
-                    if unspaced { folded.contains(form) } else { words.contains(*form) }
-                });
-                if let Some(form) = form {
-                    named.insert(id as SpeakerId);
-                    names.insert(form);
-                }
-            }
-        }
+        let (named, names) = named_speakers(&folded, &words, index);
         // Names in scripts without spaces are removed from their run before the run is split.
         let mut rest = folded.clone().into_owned();
         for name in names.iter().filter(|name| name.starts_with(is_unspaced)) {
@@ -155,12 +163,13 @@ impl ParsedQuery {
         let plain = or(plain, text);
         let sentence = without(text, &names);
         let content = or(content, &plain);
-        let asks_when = words.iter().any(|word| WHEN.contains(&word.as_str()))
-            || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
+        let says = |known: &[&str], unspaced: &[&str]| {
+            words.iter().any(|word| known.contains(&word.as_str()))
+                || unspaced.iter().any(|phrase| folded.contains(phrase))
+        };
+        let asks_when = says(&WHEN, &WHEN_UNSPACED);
         let dates = date_parts(text);
-        let asks_past = !dates.is_empty()
-            || words.iter().any(|word| PAST.contains(&word.as_str()))
-            || PAST_UNSPACED.iter().any(|phrase| folded.contains(phrase));
+        let asks_past = !dates.is_empty() || says(&PAST, &PAST_UNSPACED);
         let all_terms = terms_in(&folded, tongue);
         let is_whole = terms == all_terms;
         let terms = weight(terms);

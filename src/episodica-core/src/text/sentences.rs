@@ -182,31 +182,7 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
     {
         return false;
     }
-    // "am 21. März": a German ordinal before its month.
-    if word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit()) {
-        let next = after.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-        if months(Language::German).contains(&next) || ["bis", "und", "oder"].contains(&next) {
-            return false;
-        }
-        // "am 27. ist die Prüfung": without its month.
-        let previous = before[..word_start].trim_end().rsplit(' ').next().unwrap_or_default();
-        if follower.is_lowercase() && DAY_PREPOSITIONS.contains(&&*previous.to_lowercase()) {
-            return false;
-        }
-    }
-    // "Lindenstr. 4": a German street.
-    if lower.ends_with("str") && follower.is_ascii_digit() {
-        return false;
-    }
-    // "am 2.1. bin ich …": a German date without its year.
-    if follower.is_lowercase()
-        && lower.split_once('.').is_some_and(|(day, month)| {
-            let is_short = |part: &str| {
-                (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-            };
-            is_short(day) && is_short(month)
-        })
-    {
+    if is_german_dot(&before[..word_start], word, lower, after, follower) {
         return false;
     }
     if TITLES.binary_search(&lower).is_ok() {
@@ -223,15 +199,7 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
             .split('.')
             .all(|part| part.chars().count() <= 2 && part.chars().all(char::is_alphabetic));
     if dotted {
-        if lower.starts_with("e.g") || lower.starts_with("i.e") {
-            return false;
-        }
-        let next_word = after
-            .split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';'))
-            .next()
-            .unwrap_or_default();
-        return STARTERS.binary_search(&next_word).is_ok()
-            || lower.ends_with(".m") && follower.is_uppercase();
+        return dotted_ends(lower, after, follower);
     }
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase) && word != "I";
     if initial {
@@ -239,6 +207,44 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
             || STARTERS.binary_search(&after.split(' ').next().unwrap_or_default()).is_ok();
     }
     true
+}
+
+/// Whether the dot belongs to a German ordinal, date or street.
+fn is_german_dot(previous: &str, word: &str, lower: &str, after: &str, follower: char) -> bool {
+    let is_number = |text: &str| {
+        (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if is_number(word) {
+        // "am 21. März": an ordinal before its month.
+        let next = after.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        if months(Language::German).contains(&next) || ["bis", "und", "oder"].contains(&next) {
+            return true;
+        }
+        // "am 27. ist die Prüfung": without its month.
+        let previous = previous.trim_end().rsplit(' ').next().unwrap_or_default();
+        if follower.is_lowercase() && DAY_PREPOSITIONS.contains(&&*previous.to_lowercase()) {
+            return true;
+        }
+    }
+    // "Lindenstr. 4": a street.
+    if lower.ends_with("str") && follower.is_ascii_digit() {
+        return true;
+    }
+    // "am 2.1. bin ich …": a date without its year.
+    let day_and_month = lower.split_once('.').filter(|_| follower.is_lowercase());
+    day_and_month.is_some_and(|(day, month)| is_number(day) && is_number(month))
+}
+
+/// Whether an abbreviation of several letters with dots, such as "p.m.", ends a sentence.
+fn dotted_ends(lower: &str, after: &str, follower: char) -> bool {
+    if lower.starts_with("e.g") || lower.starts_with("i.e") {
+        return false;
+    }
+    let next_word = after
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '.' | ';'))
+        .next()
+        .unwrap_or_default();
+    STARTERS.binary_search(&next_word).is_ok() || lower.ends_with(".m") && follower.is_uppercase()
 }
 
 #[cfg(test)]

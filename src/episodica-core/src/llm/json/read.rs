@@ -135,6 +135,11 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
             return found;
         }
     }
+    salvaged_items(text, key)
+}
+
+/// The items of the list under `key`, or of the first plausible list, in a text that is not JSON.
+fn salvaged_items(text: &str, key: &str) -> SalvagedList {
     let mut scan = JsonScan::new(text);
     let split = |scan: &mut JsonScan<'_>, start| {
         let (values, lost) = scan.elements(start)?;

@@ -1,5 +1,8 @@
 //! Repairs small mistakes that models make in otherwise complete JSON.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
 use serde_json::Value;
 
 /// Parses `text` as one value, first strictly, then with repairs: line breaks in strings, unknown
@@ -18,24 +21,11 @@ fn repaired(text: &str) -> String {
     let mut pending = String::new();
     while let Some(c) = chars.next() {
         if let Some(quote) = in_string {
-            match c {
-                _ if c == quote => {
-                    in_string = None;
-                    out.push('"');
-                }
-                '"' => out.push_str("\\\""),
-                '\\' => match chars.next() {
-                    Some(escaped @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => {
-                        out.extend(['\\', escaped])
-                    }
-                    Some(other) => out.push(other),
-                    None => out.push(c),
-                },
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                control if control < ' ' => out.push(' '),
-                _ => out.push(c),
+            if c == quote {
+                in_string = None;
+                out.push('"');
+            } else {
+                put_in_string(c, &mut chars, &mut out);
             }
             continue;
         }
@@ -76,6 +66,25 @@ fn repaired(text: &str) -> String {
         }
     }
     out
+}
+
+/// Adds a character of a string that does not end it.
+fn put_in_string(c: char, rest: &mut Peekable<Chars<'_>>, out: &mut String) {
+    match c {
+        '"' => out.push_str("\\\""),
+        '\\' => match rest.next() {
+            Some(escaped @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => {
+                out.extend(['\\', escaped])
+            }
+            Some(other) => out.push(other),
+            None => out.push(c),
+        },
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        control if control < ' ' => out.push(' '),
+        _ => out.push(c),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::open::{LineRewrite, LogHealth, LogPosition, RecordLog};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::files::{io_error, remove, temporary};
-use crate::store::scan::{BadLine, RawLine, scan};
+use crate::store::scan::{BadLine, LogScan, RawLine, scan};
 
 /// Encodes the line that notes where bytes were removed from a log: offset before, bytes removed,
 /// bytes inserted instead.
@@ -149,18 +149,7 @@ impl RecordLog {
             }
             Ok(())
         })?;
-        // If a line was good when it was acknowledged and is bad now, the disk is failing: keep the
-        // old file.
-        let news =
-            found.bad.iter().find(|bad| !known_bad.iter().any(|known| known.range == bad.range));
-        if news.is_some() || found.good_bytes != self.position.bytes {
-            return Err(Error::new(
-                ErrorKind::CorruptStore,
-                "the log changed on disk while it was open",
-            )
-            .at(path, news.map(|bad| bad.number))
-            .with_hint("close the store and open it again; check the disk"));
-        }
+        self.check_copied(&found, known_bad)?;
         let cuts = cuts.until(self.position.bytes);
         if let (Some(note), false) = (note, cuts.is_empty()) {
             let line = note(cuts)?;
@@ -176,6 +165,19 @@ impl RecordLog {
         let stamp = backend.stat(temporary).map_err(fail)?;
         let file_number = stamp.map_or(0, |stamp| stamp.file_number);
         Ok(CopiedLog { position, checksum, file_number })
+    }
+
+    /// If a line was good when it was acknowledged and is bad now, the disk is failing: keeps the
+    /// old file.
+    fn check_copied(&self, found: &LogScan, known_bad: &[BadLine]) -> Result<()> {
+        let is_known = |bad: &BadLine| known_bad.iter().any(|known| known.range == bad.range);
+        let news = found.bad.iter().find(|bad| !is_known(bad));
+        if news.is_none() && found.good_bytes == self.position.bytes {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CorruptStore, "the log changed on disk while it was open")
+            .at(&self.place.path, news.map(|bad| bad.number))
+            .with_hint("close the store and open it again; check the disk"))
     }
 }
 

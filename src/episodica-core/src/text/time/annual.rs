@@ -81,9 +81,26 @@ impl MatchPlace<'_, '_> {
             NamedStep::This => days(i64::from(self.today.year())),
             NamedStep::Tense => calendar::infer(self.today, lean, &days),
         }?;
-        let nearest = calendar::infer(self.today, TimeLean::Unknown, &days);
+        let is_general = || {
+            // "En agosto hace calor", but a part of a month is of one year: "Ende März".
+            matches!(grain, DateGrain::Month | DateGrain::Season)
+                && !self.is_part()
+                && self.patterns.tense.is_general(self.text, self.start..self.end)
+        };
+        let sure = step != NamedStep::Tense
+            || self.tells_year(found, lean, &days)
+                && !self.is_habit()
+                && !is_general()
+                && self.digits_after(&[',', ' ', '(']) != 4;
+        let found =
+            DateMatch { lacks_year: step == NamedStep::Tense, ..DateMatch::new(found, grain) };
+        Some(found.sure(sure))
+    }
+
+    /// True if the tense leaves no doubt about the year of an annual date.
+    fn tells_year(&self, found: Days, lean: TimeLean, days: impl Fn(i64) -> Option<Days>) -> bool {
         let is_day = self.group("d").is_some();
-        let is_clear = || match lean {
+        match lean {
             // Such a form is of the past as well: "compramos la casa el 19 de marzo".
             TimeLean::Unknown
                 if self.patterns.tense.may_be_past(self.text, self.start..self.end) =>
@@ -95,27 +112,13 @@ impl MatchPlace<'_, '_> {
                 let ahead = calendar::days_between(self.today, found.0);
                 is_day && found.1 >= self.today && ahead <= NEAR_DAYS
             }
-            _ if nearest == Some(found) => true,
+            _ if calendar::infer(self.today, TimeLean::Unknown, &days) == Some(found) => true,
             // A year that is not the nearest needs a clear tense.
             _ => {
                 self.clear_lean(DateReach::Year) == lean
                     && !(is_day && calendar::is_doubtful(self.today, found, &days))
             }
-        };
-        let is_general = || {
-            // "En agosto hace calor", but a part of a month is of one year: "Ende März".
-            matches!(grain, DateGrain::Month | DateGrain::Season)
-                && !self.is_part()
-                && self.patterns.tense.is_general(self.text, self.start..self.end)
-        };
-        let sure = step != NamedStep::Tense
-            || is_clear()
-                && !self.is_habit()
-                && !is_general()
-                && self.digits_after(&[',', ' ', '(']) != 4;
-        let found =
-            DateMatch { lacks_year: step == NamedStep::Tense, ..DateMatch::new(found, grain) };
-        Some(found.sure(sure))
+        }
     }
 
     pub(super) fn weekday(&self, step: NamedStep) -> Option<DateMatch> {

@@ -239,61 +239,61 @@ impl<'t> ChinesePosition<'t> {
                 break;
             }
         }
-        let consumed = |tail: &str| rest.len() - tail.len();
-        if let Some(after) = week_word(tail) {
-            if ["末"].iter().any(|end| after.starts_with(end)) {
-                return Some(ChineseMatch::new(
-                    consumed(&after["末".len()..]),
-                    calendar::weekend(self.today, step)?,
-                    DateGrain::Weekend,
-                ));
-            }
-            if let Some((weekday, after)) = weekday_char(after) {
-                let day = calendar::day_of_week(self.today, step, weekday)?;
-                let hit = ChineseMatch::new(consumed(after), (day, day), DateGrain::Day);
-                return Some(ChineseMatch { weekday: true, ..hit });
-            }
-            if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"]
-                .iter()
-                .any(|other| after.starts_with(other))
-            {
-                return None;
-            }
-            return Some(ChineseMatch::new(
-                consumed(after),
-                calendar::week(self.today, step)?,
-                DateGrain::Week,
-            ));
-        }
-        if let Some(after) = tail.strip_prefix('月') {
-            if after.starts_with(['份', '球', '亮', '饼', '餅']) && first != '上' {
-                return None;
-            }
-            let (from, to) = calendar::month_offset(self.today, step)?;
-            let after = after
-                .strip_prefix('的')
-                .filter(|rest| day_of_month(rest).is_some())
-                .unwrap_or(after);
-            if let Some((day, after)) = day_of_month(after) {
-                let date = calendar::date(i64::from(from.year()), from.month(), day)?;
-                return Some(ChineseMatch::new(consumed(after), (date, date), DateGrain::Day));
-            }
-            return Some(ChineseMatch::new(
-                consumed(part_of_month(after)),
-                (from, to),
-                DateGrain::Month,
-            ));
+        let found = match week_word(tail) {
+            Some(after) => return self.in_week(step, after),
+            None => tail.strip_prefix('月'),
+        };
+        if let Some(after) = found {
+            let is_other = after.starts_with(['份', '球', '亮', '饼', '餅']) && first != '上';
+            return if is_other { None } else { self.in_month(step, after) };
         }
         if step == 0 && first != '本' {
             for (at, name) in ["春天", "夏天", "秋天", "冬天"].into_iter().enumerate() {
                 if let Some(after) = tail.strip_prefix(name) {
                     let days = calendar::season(i64::from(self.today.year()), at as i8)?;
-                    let hit = ChineseMatch::new(consumed(after), days, DateGrain::Season);
+                    let hit = ChineseMatch::new(rest.len() - after.len(), days, DateGrain::Season);
                     return Some(if at == 3 { hit.unsure() } else { hit });
                 }
             }
         }
         None
+    }
+
+    /// 周末, 周五 or the whole week; `after` follows the word for the week.
+    fn in_week(&self, step: i64, after: &str) -> Option<ChineseMatch> {
+        let consumed = |tail: &str| self.rest().len() - tail.len();
+        if ["末"].iter().any(|end| after.starts_with(end)) {
+            return Some(ChineseMatch::new(
+                consumed(&after["末".len()..]),
+                calendar::weekend(self.today, step)?,
+                DateGrain::Weekend,
+            ));
+        }
+        if let Some((weekday, after)) = weekday_char(after) {
+            let day = calendar::day_of_week(self.today, step, weekday)?;
+            let hit = ChineseMatch::new(consumed(after), (day, day), DateGrain::Day);
+            return Some(ChineseMatch { weekday: true, ..hit });
+        }
+        if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"]
+            .iter()
+            .any(|other| after.starts_with(other))
+        {
+            return None;
+        }
+        Some(ChineseMatch::new(consumed(after), calendar::week(self.today, step)?, DateGrain::Week))
+    }
+
+    /// A day, a part or the whole of the month; `after` follows 月.
+    fn in_month(&self, step: i64, after: &str) -> Option<ChineseMatch> {
+        let consumed = |tail: &str| self.rest().len() - tail.len();
+        let (from, to) = calendar::month_offset(self.today, step)?;
+        let after =
+            after.strip_prefix('的').filter(|rest| day_of_month(rest).is_some()).unwrap_or(after);
+        if let Some((day, after)) = day_of_month(after) {
+            let date = calendar::date(i64::from(from.year()), from.month(), day)?;
+            return Some(ChineseMatch::new(consumed(after), (date, date), DateGrain::Day));
+        }
+        Some(ChineseMatch::new(consumed(part_of_month(after)), (from, to), DateGrain::Month))
     }
 
     /// 周五, 星期天, 周末, without a determiner.

@@ -144,20 +144,7 @@ impl ChinesePosition<'_> {
             Some((day, after)) => (Some(day), after),
             None => (None, part_of_month(after.strip_prefix('份').unwrap_or(after))),
         };
-        // The end of a range: a day, a month or both.
-        let mut end_month = month;
-        let mut end_day = day;
-        let mut end = after;
-        let list = day.and(after.strip_prefix(['和', '、', '及']));
-        if let Some(next) = connector(after).or(list) {
-            let (later_month, next) =
-                month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
-            if let (Some(_), Some((later, next))) = (day, day_of_month(next)) {
-                (end_month, end_day, end) = (later_month.unwrap_or(month), Some(later), next);
-            } else if let (None, Some(later)) = (day, later_month) {
-                (end_month, end) = (later, next.strip_prefix('份').unwrap_or(next));
-            }
-        }
+        let (end_month, end_day, end) = range_end(month, day, after);
         let days = |year: i64| {
             let turned = i64::from(end_month < month);
             let (first, last) =
@@ -184,14 +171,7 @@ impl ChinesePosition<'_> {
         // just passed. 五月的 may be any year's.
         let nearest = calendar::infer(self.today, TimeLean::Unknown, days)?;
         let doubtful = match lean {
-            TimeLean::Unknown => {
-                let passed =
-                    if day.is_some() { found.1 < self.today } else { found.0 <= self.today };
-                let far = if day.is_some() { NEAR_DAYS } else { 2 * NEAR_DAYS };
-                passed
-                    || calendar::days_between(self.today, found.0) > far
-                    || day.is_none() && (end.starts_with('的') || self.clause_has(reach, &GENERAL))
-            }
+            TimeLean::Unknown => self.is_vague(found, day.is_some(), end),
             _ if found == nearest => false,
             _ => {
                 self.clear_lean(reach) != lean
@@ -214,6 +194,16 @@ impl ChinesePosition<'_> {
             || self
                 .clause_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
         Some(if yearly || doubtful { hit.unsure() } else { hit })
+    }
+
+    /// True if a date without a tense has passed, is far ahead, or may be any year's.
+    fn is_vague(&self, found: calendar::Days, is_day: bool, end: &str) -> bool {
+        let reach = self.rest().len() - end.len();
+        let passed = if is_day { found.1 < self.today } else { found.0 <= self.today };
+        let far = if is_day { NEAR_DAYS } else { 2 * NEAR_DAYS };
+        passed
+            || calendar::days_between(self.today, found.0) > far
+            || !is_day && (end.starts_with('的') || self.clause_has(reach, &GENERAL))
     }
 
     /// 十五号, without its month.
@@ -283,4 +273,17 @@ fn month_name(text: &str) -> Option<(i8, &str)> {
 
 fn connector(text: &str) -> Option<&str> {
     text.trim_start_matches(' ').strip_prefix(['至', '到', '-', '－', '–', '—', '~', '～'])
+}
+
+/// The last month and day of a range that begins with a month or day, and the text after it.
+fn range_end(month: i8, day: Option<i8>, after: &str) -> (i8, Option<i8>, &str) {
+    let list = day.and(after.strip_prefix(['和', '、', '及']));
+    let Some(next) = connector(after).or(list) else { return (month, day, after) };
+    let (later_month, next) =
+        month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
+    match (day, day_of_month(next), later_month) {
+        (Some(_), Some((later, next)), _) => (later_month.unwrap_or(month), Some(later), next),
+        (None, _, Some(later)) => (later, day, next.strip_prefix('份').unwrap_or(next)),
+        _ => (month, day, after),
+    }
 }

@@ -100,40 +100,14 @@ impl ChinesePosition<'_> {
         if self.follows("第") {
             return None;
         }
-        let (least, most, exact, half, after) = if let Some(after) = rest.strip_prefix('半') {
-            (1, 1, false, true, after)
-        } else if let Some(after) = rest.strip_prefix(['几', '幾', '数']) {
-            (2, 4, false, false, after)
-        } else {
-            let (number, after) = number(rest)?;
-            let open = after.strip_prefix(['多', '几', '幾', '来']);
-            // 两三年 is two or three years.
-            let pair = number.numerals && number.digits == 2;
-            let (least, most) = if pair {
-                (number.value / 10, number.value % 10)
-            } else {
-                (number.value, number.value)
-            };
-            (least, most, open.is_none() && !pair, false, open.unwrap_or(after))
-        };
+        let (amount, after) = Amount::read(rest)?;
+        let Amount { least, most, exact, half } = amount;
         let (unit, after) = unit(after)?;
         let (exact, after) = match after.strip_prefix('多') {
             Some(after) => (false, after),
             None => (exact, after),
         };
-        let (direction, after) = [
-            ("之前", -1),
-            ("以前", -1),
-            ("前", -1),
-            ("之后", 1),
-            ("之後", 1),
-            ("以后", 1),
-            ("以後", 1),
-            ("后", 1),
-            ("後", 1),
-        ]
-        .into_iter()
-        .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))?;
+        let (direction, after) = direction_of(after)?;
         // 2021年前 means before the year 2021, not 2,021 years ago.
         if unit == CalendarUnit::Year && least >= 1000 {
             return None;
@@ -141,17 +115,7 @@ impl ChinesePosition<'_> {
         let length = rest.len() - after.len();
         let clear = direction > 0 || self.is_ago(length);
         if half {
-            let (days, grain) = match unit {
-                CalendarUnit::Year => {
-                    calendar::unit(self.today, CalendarUnit::Month, direction * 6)?
-                }
-                CalendarUnit::Month => {
-                    calendar::unit(self.today, CalendarUnit::Day, direction * 15)?
-                }
-                _ => return None,
-            };
-            let about = (unit == CalendarUnit::Month).then_some(days.0);
-            let hit = ChineseMatch { about, ..ChineseMatch::new(length, days, grain) };
+            let hit = self.half(unit, direction, length)?;
             return Some(if clear { hit } else { hit.unsure() });
         }
         let (near, grain) = calendar::unit(self.today, unit, direction.checked_mul(least)?)?;
@@ -170,6 +134,18 @@ impl ChinesePosition<'_> {
         let hit = ChineseMatch { about, ..ChineseMatch::new(length, days, grain) };
         // 两年多前 is too vague for a date in the text.
         Some(if clear && (exact || most > least) { hit } else { hit.unsure() })
+    }
+
+    /// Half a year or month before or after today.
+    fn half(&self, unit: CalendarUnit, direction: i64, length: usize) -> Option<ChineseMatch> {
+        let (part, count) = match unit {
+            CalendarUnit::Year => (CalendarUnit::Month, 6),
+            CalendarUnit::Month => (CalendarUnit::Day, 15),
+            _ => return None,
+        };
+        let (days, grain) = calendar::unit(self.today, part, direction * count)?;
+        let about = (unit == CalendarUnit::Month).then_some(days.0);
+        Some(ChineseMatch { about, ..ChineseMatch::new(length, days, grain) })
     }
 
     /// True if 三天前 counts from today, not from an event: 出发三天前, 3日前から.
@@ -209,4 +185,52 @@ fn unit(text: &str) -> Option<(CalendarUnit, &str)> {
     .find(|(word, _)| text.starts_with(word))?;
     // Months are counted with 个: 三月 is March.
     (counted || unit != CalendarUnit::Month).then(|| (unit, &text[word.len()..]))
+}
+
+/// A number of units: 三, 两三, 几, 半.
+struct Amount {
+    least: i64,
+    most: i64,
+    exact: bool,
+    half: bool,
+}
+
+impl Amount {
+    /// The amount at the beginning of a text, and the text after it.
+    fn read(rest: &str) -> Option<(Self, &str)> {
+        if let Some(after) = rest.strip_prefix('半') {
+            return Some((Self { least: 1, most: 1, exact: false, half: true }, after));
+        }
+        if let Some(after) = rest.strip_prefix(['几', '幾', '数']) {
+            return Some((Self { least: 2, most: 4, exact: false, half: false }, after));
+        }
+        let (number, after) = number(rest)?;
+        let open = after.strip_prefix(['多', '几', '幾', '来']);
+        // 两三年 is two or three years.
+        let pair = number.numerals && number.digits == 2;
+        let (least, most) = if pair {
+            (number.value / 10, number.value % 10)
+        } else {
+            (number.value, number.value)
+        };
+        let exact = open.is_none() && !pair;
+        Some((Self { least, most, exact, half: false }, open.unwrap_or(after)))
+    }
+}
+
+/// -1 for a word such as 之前, 1 for one such as 以后, and the text after it.
+fn direction_of(after: &str) -> Option<(i64, &str)> {
+    [
+        ("之前", -1),
+        ("以前", -1),
+        ("前", -1),
+        ("之后", 1),
+        ("之後", 1),
+        ("以后", 1),
+        ("以後", 1),
+        ("后", 1),
+        ("後", 1),
+    ]
+    .into_iter()
+    .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))
 }

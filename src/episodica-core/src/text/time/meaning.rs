@@ -104,10 +104,7 @@ impl MatchPlace<'_, '_> {
         let today = self.today;
         match meaning {
             PatternMeaning::Day(offset) => calendar::add_days(today, offset).map(DateMatch::day),
-            PatternMeaning::Tomorrow => {
-                let morning = self.patterns.mornings.is_match(&self.text[..self.start]);
-                (!morning).then(|| calendar::add_days(today, 1))?.map(DateMatch::day)
-            }
+            PatternMeaning::Tomorrow => self.tomorrow(),
             PatternMeaning::WeeksAway(count) => self.away(CalendarUnit::Week, count),
             PatternMeaning::MonthsAway(count) => self.away(CalendarUnit::Month, count),
             PatternMeaning::Ago => self.counted(-1).map(|found| found.sure(!self.lasts())),
@@ -134,11 +131,7 @@ impl MatchPlace<'_, '_> {
             PatternMeaning::NthWeekday => self.nth_weekday(),
             PatternMeaning::SpanOfMonth => self.span_of_month(),
             PatternMeaning::MonthName => {
-                let month = self.month("mon")?;
-                let found = self.stepped(NamedStep::Tense, DateGrain::Month, |year| {
-                    calendar::month(year, month)
-                })?;
-                Some(found.sure(false))
+                self.named_month(NamedStep::Tense).map(|found| found.sure(false))
             }
             PatternMeaning::Unit(offset) => match self.named_unit()? {
                 CalendarUnit::Day | CalendarUnit::Fortnight => None,
@@ -146,33 +139,8 @@ impl MatchPlace<'_, '_> {
             },
             PatternMeaning::This(unit) => self.unit(unit, 0),
             PatternMeaning::Weekend => self.weekend(),
-            PatternMeaning::Season(step) => {
-                let season = self.patterns.seasons.find(self.group("season")?)?;
-                let lean = self.lean();
-                let (_, end) = calendar::season(self.today.year().into(), season)?;
-                // "A mission this spring", said in autumn, is next year.
-                let is_over = step == NamedStep::This && end < self.today;
-                let next = is_over && lean == TimeLean::Future;
-                let step = if next { NamedStep::Next } else { step };
-                let found =
-                    self.stepped(step, DateGrain::Season, |year| calendar::season(year, season))?;
-                // Some speakers mean the winter at the start of a year, others the one at its end.
-                let is_winter = season == 3
-                    && (found.absolute
-                        || !matches!(step, NamedStep::Last | NamedStep::Next)
-                        || matches!(self.today.month(), 12 | 1 | 2));
-                // "Born in spring", said in spring, may be a year ago.
-                let has_begun = step == NamedStep::Tense
-                    && !found.absolute
-                    && lean == TimeLean::Past
-                    && found.days.1 >= self.today;
-                let clear = !is_winter && !has_begun && (!is_over || lean != TimeLean::Unknown);
-                Some(DateMatch { lacks_year: false, ..found.sure(clear) })
-            }
-            PatternMeaning::Month(step) => {
-                let month = self.month("mon").or_else(|| self.number("m"))?;
-                self.stepped(step, DateGrain::Month, |year| calendar::month(year, month))
-            }
+            PatternMeaning::Season(step) => self.season(step),
+            PatternMeaning::Month(step) => self.named_month(step),
             PatternMeaning::MonthOfYear(offset) => {
                 let days = calendar::month(i64::from(today.year()) + offset, self.month("mon")?)?;
                 Some(DateMatch::new(days, DateGrain::Month))
@@ -191,6 +159,39 @@ impl MatchPlace<'_, '_> {
             PatternMeaning::Decade => self.decade(),
             PatternMeaning::Slashed => self.slashed(),
         }
+    }
+
+    fn tomorrow(&self) -> Option<DateMatch> {
+        let morning = self.patterns.mornings.is_match(&self.text[..self.start]);
+        (!morning).then(|| calendar::add_days(self.today, 1))?.map(DateMatch::day)
+    }
+
+    fn named_month(&self, step: NamedStep) -> Option<DateMatch> {
+        let month = self.month("mon").or_else(|| self.number("m"))?;
+        self.stepped(step, DateGrain::Month, |year| calendar::month(year, month))
+    }
+
+    fn season(&self, step: NamedStep) -> Option<DateMatch> {
+        let season = self.patterns.seasons.find(self.group("season")?)?;
+        let lean = self.lean();
+        let (_, end) = calendar::season(self.today.year().into(), season)?;
+        // "A mission this spring", said in autumn, is next year.
+        let is_over = step == NamedStep::This && end < self.today;
+        let next = is_over && lean == TimeLean::Future;
+        let step = if next { NamedStep::Next } else { step };
+        let found = self.stepped(step, DateGrain::Season, |year| calendar::season(year, season))?;
+        // Some speakers mean the winter at the start of a year, others the one at its end.
+        let is_winter = season == 3
+            && (found.absolute
+                || !matches!(step, NamedStep::Last | NamedStep::Next)
+                || matches!(self.today.month(), 12 | 1 | 2));
+        // "Born in spring", said in spring, may be a year ago.
+        let has_begun = step == NamedStep::Tense
+            && !found.absolute
+            && lean == TimeLean::Past
+            && found.days.1 >= self.today;
+        let clear = !is_winter && !has_begun && (!is_over || lean != TimeLean::Unknown);
+        Some(DateMatch { lacks_year: false, ..found.sure(clear) })
     }
 
     /// The tense of the clause, or of a clause next to it.

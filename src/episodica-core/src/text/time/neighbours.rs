@@ -1,4 +1,4 @@
-//! What a mention tells about the one beside it: "August last year", "Monday 16 June … on the
+//! What a mention tells about its neighbour: "August last year", "Monday 16 June … on the
 //! 17th".
 
 use jiff::civil::Date;
@@ -9,7 +9,7 @@ use super::mention::{DateGrain, NamedDates, TimeMention};
 /// Longest text between a date and its year, such as ", in ".
 const GAP: usize = 4;
 
-/// Joins dates with the years beside them, and gives days without a month the month named before.
+/// Joins dates with the years next to them, and gives days without a month the month named before.
 pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
     let mut at = 1;
     while at < found.len() {

@@ -56,13 +56,13 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "(?:decided|agreed|settled) on$",
         "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)",
         r"(?:texted|wrote|emailed)(?: \w+)? that",
-        // What did not come about, or not yet.
+        // Things that did not happen, or not yet.
         r"(?:was|were) (?:supposed|meant|going|about|due|planning|hoping)",
         r"(?:wanted|hoped|meant) to \w+",
         // "If you spent it in April" tells nothing, nor does "approved as planned".
         r"if \w+ \w+|(?:starting|beginning)",
         r"(?:as|remains?|stays?|keeps?)(?: \w+)? (?:\w+ed|held|kept|set)",
-        // "Today is Monday" arranges nothing, and "it is boring" is no plan.
+        // "Today is Monday" arranges nothing, and "it is boring" is not a plan.
         "(?:today|tomorrow|yesterday|it|that|this)(?: is|['’]s)$",
         concat!(
             r"(?:am|is|are|['’]m|['’]re|['’]s|im)(?: \w+)? (?:amazing|annoying|boring|charming|",
