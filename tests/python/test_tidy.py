@@ -85,7 +85,7 @@ ENGINE_ROOMS = {
     "asking": "services user",
     "writing": "asking callback_guard counters feed memory services user",
     "reading": "lifecycle memory services user",
-    "background": "asking memory panics services user writing",
+    "background": "asking catching_up memory panics services user writing",
 }
 # Optional packages, and modules that load slowly and are seldom needed: only these are imported
 # inside functions.
