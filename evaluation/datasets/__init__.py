@@ -96,7 +96,7 @@ class Dataset:
         half: str | None = None,
         only: list[str] | None = None,
     ) -> Dataset:
-        """The first conversations, or named ones, with at most so many questions each."""
+        """The first conversations, or named ones, with a limit of questions each."""
         chosen = [one for one in self.conversations if only is None or one.user in only]
         kept = tuple(
             replace(

@@ -40,7 +40,7 @@ def content(text: str, names: Iterable[str]) -> set[str]:
 
 
 def asking(questions: Iterable[str], names: Iterable[str]) -> set[str]:
-    """The words in so many of a file's questions that they describe nothing."""
+    """The words in too many of a file's questions to describe anything."""
     sets = [content(question, names) for question in questions]
     counts = Counter(word for words in sets for word in words)
     return {word for word, count in counts.items() if count > ASKING * len(sets)}

@@ -283,10 +283,10 @@ def import_(
         The name of a format, ``"chatgpt"`` or ``"csv"`` for example; the guide to imports
         lists them. ``None``: the content tells.
     secrets
-        What becomes of keys, passwords, card and account numbers in files of other programs; see
+        How to treat keys, passwords, card and account numbers in files of other programs; see
         :meth:`add_messages`. ``None``: as the setting ``secrets`` says, which masks them.
     deleted
-        What becomes of messages and facts that the user has deleted since: ``"skip"`` leaves
+        How to treat messages and facts that the user has deleted since: ``"skip"`` leaves
         them out, with what comes from them; ``"add"`` brings them back. Deleting the whole user
         forgets this, too.
     progress

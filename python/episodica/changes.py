@@ -1,4 +1,4 @@
-"""What was said later about what was said before: ``memory.changes``.
+"""Later statements about the same thing: ``memory.changes``.
 
 Without a model the package ends no fact. It links later words with earlier ones about the same
 thing, and shows both.
@@ -135,7 +135,7 @@ class Change(_OfMemory):
 def changes(
     self: OpenStore, user_id: str, *, since: TimeLike | None = None, kind: ChangeKind | None = None
 ) -> list[Change]:
-    """What was said later about the same thing, the latest first.
+    """Later statements about the same thing, the latest first.
 
     An earlier and a later quotation of one speaker are linked when the later one is learned, by
     their words alone. A link ends nothing. Of several later ones, each is linked with the one

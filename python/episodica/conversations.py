@@ -38,7 +38,7 @@ class Choices:
     adds_deleted: bool = False
 
     def policy(self, memory: OpenStore) -> str:
-        """What becomes of secrets in a file of another program."""
+        """How to treat secrets in a file of another program."""
         return self.secrets or policy_of(memory._config.secrets, from_program=True)
 
 

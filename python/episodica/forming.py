@@ -63,11 +63,11 @@ def add_messages(
         The session and the agent of messages that name none. If a user talks with several
         agents, the agent of a message is the one that wrote or gets it.
     secrets
-        What becomes of keys, passwords, card and account numbers: ``"mask"`` stores
+        How to treat keys, passwords, card and account numbers: ``"mask"`` stores
         ``[secret: github token]`` in their place, ``"keep"`` stores them, ``"refuse"`` raises.
         ``None``: as the setting ``secrets`` says.
     duplicates
-        What becomes of a known id with another text. ``"version"``: the text replaces the earlier
+        How to treat a known id with another text. ``"version"``: the text replaces the earlier
         one, which :meth:`history` keeps; episodes, quotations and facts follow. A text that was
         replaced before, or whose ``edited_at`` is earlier, changes nothing. ``"error"``: an error,
         and no message is added.

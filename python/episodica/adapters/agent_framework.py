@@ -230,5 +230,5 @@ def _entry(message: Message) -> Entry:
     item = message.to_dict()
     text = message.text.strip() or words(item.get("contents")) or "[message]"
     role = str(message.role)
-    # Instructions of the application are no memories: they come back, and are not found.
+    # Instructions of the application are not memories: they come back, and are not found.
     return Entry(item, role, f"[{role}]" if role in INSTRUCTING else text)

@@ -146,7 +146,7 @@ class EpisodicaSession(Connected, SessionABC):
 
 def _entry(item: TResponseInputItem) -> Entry:
     kind = str(item.get("type") or "item")
-    # Instructions of the application are no memories: they come back as items, and are not found.
+    # Instructions of the application are not memories: they come back as items, and are not found.
     said = f"[{item.get('role')}]" if _instructs(item) else words(item) or f"[{kind}]"
     return Entry(item, str(item.get("role") or kind), said)
 

@@ -29,7 +29,7 @@ _MOMENTS: tuple[Kind, ...] = ("message", "semantic")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
 FORMATS: tuple[Format, ...] = ("text", "json", "xml")
 DUPLICATES: tuple[Duplicates, ...] = ("version", "error")
-# What becomes of records in a file that the user has deleted.
+# How to treat records in a file that the user has deleted.
 DELETED: tuple[str, ...] = ("skip", "add")
 
 # What other libraries call an option.

@@ -1,4 +1,4 @@
-"""What becomes of keys, passwords, card and account numbers on their way in."""
+"""How to treat keys, passwords, card and account numbers on their way in."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def caller_of(context: Any, user: str | None) -> Caller:
 
 
 class McpDoor:
-    """The guard's door of the MCP server: lets in whoever has a key for a user."""
+    """The guard's door of the MCP server: a key for a user opens it."""
 
     def __init__(self, entrance: Entrance, *, tenant: str, user: str | None, most: int) -> None:
         self._entrance = entrance

@@ -125,4 +125,4 @@ async def _no_body() -> Message:
 
 
 async def _unseen(_: Message) -> None:
-    """Nobody reads the answer."""
+    """The answer is not read."""

@@ -21,7 +21,7 @@ COMMAND_LINE = "command line"
 
 
 class Audit:
-    """The log of deletions and of changes of keys: ``STORE.audit.jsonl`` beside the keys."""
+    """The log of deletions and of changes of keys: ``STORE.audit.jsonl`` next to the keys."""
 
     def __init__(self, keys_path: Path, needs_keys: bool = False) -> None:
         self._keys_path = keys_path

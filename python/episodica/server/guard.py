@@ -260,7 +260,7 @@ def _announced(scope: Scope) -> int | None:
             # Proxies differ on where such a body ends: the rest may be another client's request.
             raise ServiceError(400, "both Content-Length and Transfer-Encoding")
         return None
-    # A length that is no number ends in the connection: it never gets here.
+    # A length that is not a number ends in the connection: it never gets here.
     return int(length) if length is not None and length.isdigit() else 0
 
 

@@ -376,7 +376,7 @@ class ChangeView(BaseModel):
 
 
 class ChangeList(BaseModel):
-    """What was said later about the same thing, the latest first."""
+    """Later statements about the same thing, the latest first."""
 
     items: list[ChangeView]
 

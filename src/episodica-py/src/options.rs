@@ -207,7 +207,7 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<StatedFact> {
     })
 }
 
-/// What becomes of secrets in messages.
+/// How to treat secrets in messages.
 pub(crate) fn secret_policy(py: Python<'_>, word: &str) -> PyResult<SecretPolicy> {
     serde_json::from_value(word.into())
         .map_err(|_| errors::invalid(py, format!("unknown policy for secrets: `{word}`")))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# The roles of an application's instructions, which are no memories.
+# The roles of an application's instructions, which are not memories.
 INSTRUCTING = ("system", "developer")
 _TEXT_KEYS = ("text", "refusal", "content", "output")
 # Parts and items with thoughts of a model, which are not speech.

@@ -264,7 +264,7 @@ def _told(message: str, deleted: dict[str, Any]) -> Response:
 def _names_and_conditions(body: Ask) -> tuple[dict[str, str], dict[str, Any]]:
     """Whose memories a question asks for, and what their metadata must say.
 
-    mem0 names user, agent and run beside the filters or among them, at the top or in an `AND`.
+    mem0 names user, agent and run next to the filters or among them, at the top or in an `AND`.
     """
     names = {name: given for name in _NAMES if (given := getattr(body, name))}
     where: list[dict[str, Any]] = []

@@ -83,7 +83,7 @@ async def list_changes(
     since: str | None = None,
     kind: Annotated[str | None, Query(description="Only this kind, such as `later`.")] = None,
 ) -> Response:
-    """What was said later about the same thing, the latest first."""
+    """Later statements about the same thing, the latest first."""
     caller.needs("read")
     found = await memory.changes(user, since=since, kind=kind)  # type: ignore[arg-type]
     return views.answer({"items": [change.to_dict() for change in found]})

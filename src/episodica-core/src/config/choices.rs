@@ -40,7 +40,7 @@ impl LearnFrom {
     pub const NAMES: &'static [&'static str] = &["both", "user", "assistant"];
 }
 
-/// What becomes of keys, passwords and card numbers in messages.
+/// How to treat keys, passwords and card numbers in messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretPolicy {

@@ -75,7 +75,7 @@ settings! {
         max_open_files: usize = 128, NumberBounds::at_least(1.0);
         /// Maximum length of a message, in bytes of UTF-8.
         max_message_bytes: usize = 16 << 20, NumberBounds::at_least(1.0);
-        /// What becomes of keys, passwords, card and account numbers in messages: `mask` them as
+        /// How to treat keys, passwords, card and account numbers in messages: `mask` them as
         /// `[secret: github token]`, `keep` them, `refuse` the message, or `auto` (`mask` in tools'
         /// output and imported conversations, else `keep`).
         secrets: SecretPolicy = SecretPolicy::Auto, NumberBounds::any();

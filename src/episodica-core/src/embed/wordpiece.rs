@@ -37,7 +37,7 @@ pub(super) enum WordKind {
 /// `visit` breaks.
 pub(super) fn for_each_word(text: &str, visit: impl FnMut(&str, WordKind) -> ControlFlow<()>) {
     let mut words = WordSplitter { run: String::new(), visit };
-    // A break is no error: it only ends the walk early.
+    // A break is not an error: it only ends the walk early.
     let _ =
         text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
 }

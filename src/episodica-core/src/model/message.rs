@@ -33,7 +33,7 @@ pub struct NewMessage {
     pub metadata: Option<Box<RawValue>>,
     /// The caller's own id. Other words under a known id are a newer version of that message.
     pub message_id: Option<String>,
-    /// What becomes of secrets in it; `None` = as the configuration says.
+    /// How to treat secrets in it; `None` = as the configuration says.
     pub secrets: Option<SecretPolicy>,
     /// When these words replaced earlier ones, if the caller knows; the time when it was said for
     /// words that are known to be the first.

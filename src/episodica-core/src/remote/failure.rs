@@ -160,7 +160,7 @@ impl CallFailure {
         }
     }
 
-    /// True if the server takes no more requests for now. A quota that is used up is no such limit:
+    /// True if the server takes no more requests for now. A used-up quota is not such a limit:
     /// waiting does not help.
     pub(crate) fn is_rate_limit(&self) -> bool {
         self.cause == FailureCause::Status(429) && !self.mentions("insufficient_quota")

@@ -7,7 +7,8 @@ use crate::sync::Mutex;
 /// Number of pauses without an answer after which a call gives up.
 const MOST_PAUSES: u32 = 8;
 
-/// Until when nobody sends. Times are in seconds of one [`RetryTimer`](super::RetryTimer).
+/// The time until which sending is suspended. Times are in seconds of one
+/// [`RetryTimer`](super::RetryTimer).
 #[derive(Debug, Default)]
 pub(super) struct RatePause {
     inner: Mutex<PauseState>,

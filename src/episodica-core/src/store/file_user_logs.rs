@@ -402,7 +402,7 @@ impl UserLogs for FileUserLogs {
                 return Ok((AppendAnswer::Conflict(self.head()?), 0));
             }
         }
-        // A failed append may have left the texts of records behind the end of a log, which the
+        // A failed append may have left the texts of records after the end of a log, which the
         // erasure does not read.
         for log in &mut logs {
             self.shared.with_reserve(|| log.repair())?;

@@ -96,7 +96,7 @@ fn put_with(
 }
 
 /// Removes a file, or what else has its name; `false` if there was none. A folder with entries is
-/// nobody's file: it stays.
+/// a file without an owner: it stays.
 ///
 /// # Errors
 /// `Io`.

@@ -295,7 +295,7 @@ fn has_name(sentence: &str) -> bool {
         before = word.chars().next_back();
         let mut letters = word.chars();
         let is_capital = letters.next().is_some_and(char::is_uppercase);
-        // "I" and "I'm" are no names.
+        // "I" and "I'm" are not names.
         goes_on && is_capital && !matches!(letters.next(), None | Some('\'' | '’'))
     })
 }

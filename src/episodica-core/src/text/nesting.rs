@@ -2,7 +2,7 @@
 
 /// Whether brackets of a JSON text are nested deeper than `most`. Brackets in strings don't count.
 ///
-/// One pass over the bytes, whatever they are. If they are no JSON, the answer means nothing.
+/// One pass over the bytes, whatever they are. For other bytes than JSON, the answer means nothing.
 pub fn nests_deeper(json: &[u8], most: usize) -> bool {
     let mut depth = 0_usize;
     let mut bytes = json.iter();

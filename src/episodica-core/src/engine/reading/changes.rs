@@ -1,4 +1,4 @@
-//! What was said later about what was said before.
+//! Later statements about the same thing.
 
 use std::sync::Arc;
 

@@ -164,7 +164,7 @@ impl ContextSources {
         let mut asked = Vec::new();
         if wants(HitKind::Semantic) {
             asked = made(&hits, hits.of(HitKind::Semantic, degraded)?)?;
-            // What was stated twice stands in the text once.
+            // A fact stated twice stands in the text once.
             let mut told = HashSet::new();
             asked.retain(|hit| match &hit.record {
                 HitRecord::Semantic(fact) if fact.quote.is_none() => {
