@@ -59,7 +59,7 @@ def ls(self: OpenStore, uri: str = "cortex://", *, user_id: str | None = None) -
     --------
     >>> [entry.name for entry in memory.ls("cortex://")]
     ['session', 'user', 'agent', 'resources']
-    >>> [entry.title for entry in memory.ls("cortex://user/alice/work_history")]
+    >>> [entry.title for entry in memory.ls("cortex://user/alice/personal_info")]
     ['Alice: "I moved to Lyon last Friday [8 March 2024]."']
     """
     return _tree(self, user_id).entries(parse(check.text(uri, "uri")))
@@ -182,7 +182,7 @@ def explore(
     --------
     >>> walk = memory.explore("where does she live?", "cortex://user/alice")
     >>> walk.steps[0].uri
-    'cortex://user/alice/work_history'
+    'cortex://user/alice/personal_info'
     >>> walk.hits[0].content
     'Alice: "I moved to Lyon last Friday [8 March 2024]."'
     """

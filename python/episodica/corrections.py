@@ -279,7 +279,7 @@ def archive(
     >>> [fact.kind for fact in memory.semantic_memories("alice")]
     []
     >>> [fact.kind for fact in memory.semantic_memories("alice", include_archived=True)]
-    ['work_history']
+    ['personal_info']
     """
     return self._engine.shelve(check.user(user_id), _ids(id), False)
 

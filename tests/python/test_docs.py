@@ -48,6 +48,7 @@ NOT_RUN = {
     "docs/guide/postgresql.md": 4,
     "docs/mcp.md": 3,
     "docs/nemori.md": 1,
+    "docs/others.md": 1,
     "docs/performance.md": 1,
     "docs/results.md": 1,
     "docs/scoring.md": 2,
