@@ -267,7 +267,11 @@ impl ContextSources {
                 text: format!(
                     "{}: {}",
                     zone.show(episode.timestamp).local().date(),
-                    episode.abstract_text()
+                    if quotes_title(&episode.summary, &episode.title) {
+                        episode.summary.clone()
+                    } else {
+                        episode.abstract_text()
+                    }
                 ),
                 sources: slots(view, hit.messages.iter().map(|message| &message.message_id)),
             }),
@@ -324,6 +328,12 @@ fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>>
     found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
 }
 
+/// True if a summary quotes its episode's title.
+fn quotes_title(summary: &str, title: &str) -> bool {
+    let plain = |text: &str| text.replace(['"', '“', '”', '„', '«', '»', '「', '」'], "");
+    plain(summary).contains(plain(title).trim_end_matches(['.', '…', ' ']))
+}
+
 /// A fact in one line with what held before it: "Ramipril: 10 mg since 3 June 2025, before 5 mg".
 /// Of several facts that it ended, that is the latest with the same attribute, or the only one.
 fn text_with_change(view: &UserView, fact: &SemanticMemory, filter: &RecordFilter) -> String {
@@ -361,4 +371,18 @@ fn section(fact: &SemanticMemory) -> FactSection {
 
 fn slots<'a>(view: &UserView, ids: impl Iterator<Item = &'a String>) -> Vec<u32> {
     ids.filter_map(|id| view.messages.slot(id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quotes_title;
+
+    #[test]
+    fn a_quoted_title_is_recognised_without_its_marks() {
+        let summary = "Ann: \"The heron is back.\" Ben: \"At last.\"";
+        for title in ["Ann: The heron is back", "The heron is back.", "Ann: “The heron…"] {
+            assert!(quotes_title(summary, title), "{title}");
+        }
+        assert!(!quotes_title(summary, "The kiln broke"));
+    }
 }

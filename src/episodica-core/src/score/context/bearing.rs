@@ -1,13 +1,19 @@
 //! Decides which messages bear on a question: a context ends where none does any more.
 
+use std::collections::HashSet;
+
 use super::excerpt::ExcerptTerms;
 use super::exchange::is_small_talk;
 use super::material::ContextCandidates;
+use super::packing::BEST;
+use crate::index::stem;
 use crate::score::ranking::LONG_TALK;
 use crate::score::terms::{DATE, TOKENS, VECTOR};
 use crate::score::{QueryTerm, ScoredMessage};
 use crate::text::heads::small_talk;
 use crate::text::sentences;
+use crate::text::time::mentions;
+use crate::text::words::{fold, words};
 
 /// Number of messages considered: as many as would fit with [`SHORT`] tokens each, at least this.
 const CONSIDERED: usize = 512;
@@ -16,54 +22,107 @@ const SHORT: usize = 8;
 /// it has, and half of its likeness to the question.
 const BEARS: f64 = 0.1;
 const LIKENESS: f64 = 0.5;
-/// Maximum number of messages if none of the question's words occurs in any.
-const FEW: usize = 10;
-/// How sure the head for small talk must be of a greeting or a thanks: single words, such as a
-/// search may have, come near to this.
-const SURELY: f32 = 2.2;
+/// Least likeness of a word of the talk that counts as one of the question: its translations and
+/// inflections have it, a word that is only spelled alike has not.
+const ALIKE: f32 = 0.8;
+/// How sure the head for small talk must be: surely of a greeting or a thanks, and nearly. Single
+/// words, such as a search may have, lie between.
+const SURELY: f32 = 4.0;
+const NEARLY: f32 = 2.2;
 
-/// The messages that bear on the question, best first. None bears on a greeting, but for those that
-/// have a word of it other than in small talk. In a long talk messages are left out if they have
-/// next to nothing of the question; so is small talk, unless it is the best hit or has a word of
-/// the question.
-pub(super) fn bearing<'a>(
+/// What of a conversation bears on a question.
+pub(super) struct Bearing<'a> {
+    /// The messages, best first.
+    pub messages: Vec<&'a ScoredMessage>,
+    /// True for a greeting, a thanks or a reaction: it asks for nothing.
+    pub idle: bool,
+}
+
+impl<'a> Bearing<'a> {
+    /// In a long talk, messages are left out that have next to nothing of the question, but for the
+    /// [`BEST`], and small talk, unless it is the best hit or has a word of the question. If the talk
+    /// has nothing that the question names, only the [`BEST`] are considered.
+    pub fn new(material: &ContextCandidates<'a>, sought: &ExcerptTerms<'_>, budget: usize) -> Self {
+        let ContextCandidates { messages, index, .. } = *material;
+        let considered: Vec<&ScoredMessage> =
+            messages.iter().take(CONSIDERED.max(budget / SHORT)).collect();
+        if let Some(messages) = told_of_greeting(material, &considered) {
+            return Self { messages, idle: true };
+        }
+        let most = if is_known(material) { considered.len() } else { BEST };
+        if index.len() < LONG_TALK {
+            return Self { messages: considered.into_iter().take(most).collect(), idle: false };
+        }
+        let own_words = |one: &ScoredMessage| f64::from(sought.words(&index.get(one.slot).content));
+        let of = |one: &ScoredMessage| {
+            let likeness = one.terms[TOKENS].max(0.0) + one.terms[VECTOR].max(0.0);
+            own_words(one) + LIKENESS * f64::from(likeness)
+        };
+        let all: Vec<f64> = considered.iter().map(|one| of(one)).collect();
+        // A method without terms has ranked by its own measure.
+        let has_terms = considered.iter().any(|one| one.terms.iter().any(|term| *term != 0.0));
+        let best = if has_terms { all.iter().copied().fold(0.0, f64::max) } else { 0.0 };
+        let bears = |(number, one): (usize, &'a ScoredMessage)| {
+            let is_meant = one.raised > 0.0 || one.terms[DATE] >= 1.0;
+            let is_talk = number > 0 && is_small_talk(index, one.slot) && own_words(one) == 0.0;
+            ((all[number] >= BEARS * best || number < BEST || is_meant) && !is_talk).then_some(one)
+        };
+        let messages = considered.into_iter().enumerate().filter_map(bears).take(most).collect();
+        Self { messages, idle: false }
+    }
+}
+
+/// For a greeting, a thanks or a reaction, the messages that tell of it: that have its words in a
+/// sentence that is no small talk. `None` if the text asks for something, or if most of the messages
+/// with its words tell of it, as of a name.
+fn told_of_greeting<'a>(
     material: &ContextCandidates<'a>,
-    sought: &ExcerptTerms<'_>,
-    budget: usize,
-) -> Vec<&'a ScoredMessage> {
-    let ContextCandidates { messages, query, index, .. } = *material;
-    let considered: Vec<&ScoredMessage> =
-        messages.iter().take(CONSIDERED.max(budget / SHORT)).collect();
-    let own_words = |one: &ScoredMessage| f64::from(sought.words(&index.get(one.slot).content));
-    if small_talk(&query.text) > SURELY {
-        let says = |sentence: &&str| small_talk(sentence) <= 0.0 && sought.words(sentence) > 0.0;
-        let answers =
-            |one: &&&ScoredMessage| sentences(&index.get(one.slot).content).iter().any(says);
-        let named: Vec<&ScoredMessage> = considered.iter().filter(answers).copied().collect();
-        if named.is_empty() || index.len() >= LONG_TALK {
-            return named;
+    considered: &[&'a ScoredMessage],
+) -> Option<Vec<&'a ScoredMessage>> {
+    let sure = small_talk(&material.query.text);
+    if sure > SURELY {
+        return Some(Vec::new());
+    }
+    if sure <= 0.0 || material.query.plain.is_empty() {
+        return None;
+    }
+    let asked = spaced_words(&material.query.text);
+    let (mut told, mut idle) = (Vec::new(), 0);
+    for one in considered {
+        let found = sentences(&material.index.get(one.slot).content);
+        let mut found = found.iter().filter(|text| spaced_words(text).contains(&asked)).peekable();
+        if found.peek().is_some() {
+            if found.any(|text| small_talk(text) <= 0.0) { told.push(*one) } else { idle += 1 }
         }
     }
-    if index.len() < LONG_TALK {
-        return considered;
-    }
-    let of = |one: &ScoredMessage| {
-        let likeness = one.terms[TOKENS].max(0.0) + one.terms[VECTOR].max(0.0);
-        own_words(one) + LIKENESS * f64::from(likeness)
-    };
-    let all: Vec<f64> = considered.iter().map(|one| of(one)).collect();
-    // A method without terms has ranked by its own measure.
-    let has_terms = considered.iter().any(|one| one.terms.iter().any(|term| *term != 0.0));
-    let best = if has_terms { all.iter().copied().fold(0.0, f64::max) } else { 0.0 };
-    let bears = |(number, one): (usize, &'a ScoredMessage)| {
-        let is_meant = one.raised > 0.0 || one.terms[DATE] >= 1.0;
-        let is_talk = number > 0 && is_small_talk(index, one.slot) && own_words(one) == 0.0;
-        ((all[number] >= BEARS * best || is_meant) && !is_talk).then_some(one)
-    };
+    let is_greeting = told.len() <= idle && (idle > 0 || sure > NEARLY);
+    told.truncate(BEST);
+    is_greeting.then_some(told)
+}
+
+/// The words of a text, folded, each between spaces.
+fn spaced_words(text: &str) -> String {
+    words(text).fold(" ".to_owned(), |text, word| text + &fold(word) + " ")
+}
+
+/// True if the talk has a word, a speaker or a day that the question names. The words of a date,
+/// such as "tomorrow", are no words of the question.
+fn is_known(material: &ContextCandidates<'_>) -> bool {
+    let ContextCandidates { messages, query, index, .. } = *material;
+    let Some(first) = messages.first().filter(|_| !query.text.is_empty()) else { return true };
+    let dates = mentions(&query.text, index.get(first.slot).timestamp);
+    let dates: HashSet<String> = dates
+        .iter()
+        .flat_map(|date| words(&query.text[date.start..date.end]))
+        .map(|word| stem(&fold(word)).into_owned())
+        .collect();
     let postings = &index.field.postings;
-    let is_said =
-        |term: &QueryTerm| !term.variants.is_empty() || postings.document_frequency(&term.text) > 0;
-    let is_known = query.terms.iter().any(is_said) || !query.named.is_empty();
-    let most = if is_known || query.names_a_day() { considered.len() } else { FEW };
-    considered.into_iter().enumerate().filter_map(bears).take(most).collect()
+    let is_said = |term: &QueryTerm| {
+        !dates.contains(&term.text)
+            && (term.variants.iter().any(|variant| variant.share >= ALIKE)
+                || postings.document_frequency(&term.text) > 0)
+    };
+    query.terms.iter().any(is_said)
+        || !query.named.is_empty()
+        || messages.iter().any(|one| one.terms[DATE] > 0.0)
 }

@@ -1,17 +1,16 @@
 //! Selects the lines of a context by one rule: what ranks first goes in first.
 //!
-//! Facts and messages that bear on the question are ranked together by relevance. The best half of
-//! the budget takes them whole, each with the replies, questions and later words that belong to it;
-//! a message that does not fit, and an assistant's long answer, is quoted where it matches. The
-//! rest of the budget goes on down the ranking: short messages whole, long ones in their best
-//! sentences, so that many places are heard. What is left over makes quotations longer.
+//! Facts and messages that bear on the question are ranked together by relevance. Down the ranking
+//! each enters whole if it fits, the best with the replies, questions and later words that belong
+//! to them. A long message that does not fit, and an assistant's long answer, is quoted where it
+//! matches. What is left over makes quotations longer.
 
 use std::collections::HashSet;
 
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
-use super::bearing::bearing;
+use super::bearing::Bearing;
 use super::dates::LineDates;
 use super::excerpt::{ExcerptTerms, Parts, ScoredSentences};
 use super::exchange::{question_of, reply_to, said_later};
@@ -23,21 +22,18 @@ use crate::text::is_cjk;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, words};
 
-/// Price of length: a message that is e times as long as a usual one, of [`USUAL`] tokens, must
-/// score this much higher.
-const PRICE: f64 = 0.1;
-const USUAL: usize = 24;
-/// Share of the budget for the best facts and messages whole.
-const WHOLE: f64 = 0.5;
-/// Longest message that enters whole after them, in tokens.
+/// Share of the budget that an assistant's answer may take whole, and a list or code that the best
+/// message matches in.
+const HALF: f64 = 0.5;
+/// Longest message that is never quoted in part, in tokens, and longest companion.
 const LINE: usize = 100;
-/// Tokens of a quotation from a message that is not quoted whole.
+/// Tokens of a quotation from a longer message.
 const SPAN: usize = 64;
-/// Share of the budget for companions: replies, questions and later messages of the best ones.
+/// Share of the budget for companions: replies, questions and later messages.
 const COMPANIONS: f64 = 0.1;
-/// Number of best messages of whose speakers a later message is included; for the best one, one
-/// more for every [`LATER_TOKENS`] of the budget.
-const LATER_OF: usize = 3;
+/// Number of best messages that are never left out, and of whose speakers a later message is
+/// included; for the best one, one more for every [`LATER_TOKENS`] of the budget.
+pub(super) const BEST: usize = 3;
 const LATER_TOKENS: usize = 400;
 /// Fewest tokens by which a quotation is made longer.
 const LONGER: usize = 16;
@@ -77,6 +73,7 @@ pub fn pack(
         inside: HashSet::new(),
         reasons: FxHashMap::default(),
         known: Vec::new(),
+        idle: false,
     }
     .pack()
 }
@@ -125,16 +122,18 @@ struct PackingRun<'a> {
     excerpts: Excerpts,
     /// The selected facts, in the order of selection.
     known: Vec<usize>,
+    /// True if the question asks for nothing.
+    idle: bool,
 }
 
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
-        let ranked = self.ranked()?;
-        self.add_best(&ranked)?;
-        self.recount()?;
+        let ranked = self.ranked();
+        let mut room = self.companions_tokens().max(LINE / 2);
         for _ in 0..ROUNDS {
             let before = (self.chosen.len(), self.known.len());
-            self.add_places(&ranked)?;
+            self.add_lines(&ranked, &mut room)?;
+            room = 0;
             self.drop_told();
             self.recount()?;
             if (self.chosen.len(), self.known.len()) == before {
@@ -148,52 +147,23 @@ impl PackingRun<'_> {
     }
 
     /// The facts and messages that bear on the question, best first.
-    fn ranked(&self) -> Result<Vec<Line>> {
+    fn ranked(&mut self) -> Vec<Line> {
         let ContextCandidates { facts, asked, relevance, .. } = *self.material;
-        let messages = bearing(self.material, &self.sought, self.budget);
-        let mut lines: Vec<(f64, Line)> = Vec::with_capacity(messages.len());
-        for (number, one) in messages.into_iter().enumerate() {
-            if number.is_multiple_of(BETWEEN_CHECKS) {
-                self.writer.control.check()?;
-            }
-            let tokens = self.writer.message_tokens(one.slot, self.budget)?.max(USUAL);
-            let price = PRICE * (tokens as f64 / USUAL as f64).ln();
-            lines.push((relevance(one.score - price), Line::Message(one.slot)));
-        }
-        let bearing = (0..asked).filter(|number| facts[*number].bears);
+        let Bearing { messages, idle } = Bearing::new(self.material, &self.sought, self.budget);
+        self.idle = idle;
+        let messages = messages.into_iter();
+        let messages = messages.map(|one| (relevance(one.score), Line::Message(one.slot)));
+        let mut lines: Vec<(f64, Line)> = messages.collect();
+        let bearing = (0..asked).filter(|number| facts[*number].bears && !idle);
         lines.extend(bearing.map(|number| (facts[number].relevance, Line::Fact(number))));
         lines.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Ok(lines.into_iter().map(|(_, line)| line).collect())
+        lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Adds the best lines whole up to their share of the budget, each with its companions; the
-    /// best message of a person may take all of it.
-    fn add_best(&mut self, ranked: &[Line]) -> Result<()> {
-        let half = (self.budget as f64 * WHOLE) as usize;
-        let mut room = ((self.budget as f64 * COMPANIONS) as usize).max(LINE / 2);
-        let mut number = 0;
-        for line in ranked {
-            match *line {
-                Line::Fact(number) => self.add_fact(number, half),
-                Line::Message(slot) => {
-                    let by_agent = self.material.index.priors()[slot as usize].by_agent;
-                    let limit = if number == 0 && !by_agent { self.budget } else { half };
-                    let block = if number == 0 { half } else { SPAN };
-                    self.add_message(slot, Entry { limit, whole: limit, block })?;
-                    self.add_companions(slot, number, &mut room)?;
-                    number += 1;
-                }
-            }
-            if self.used + SHORTEST > half {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds lines in the order of the ranking, long messages in their best sentences.
-    fn add_places(&mut self, ranked: &[Line]) -> Result<()> {
-        let limit = self.budget;
+    /// Adds lines in the order of the ranking; the first ones come with companions in `room` tokens.
+    fn add_lines(&mut self, ranked: &[Line], room: &mut usize) -> Result<()> {
+        let (limit, half) = (self.budget, (self.budget as f64 * HALF) as usize);
+        let mut messages = 0;
         for (number, line) in ranked.iter().enumerate() {
             if self.used + SHORTEST > limit {
                 break;
@@ -204,7 +174,14 @@ impl PackingRun<'_> {
             match *line {
                 Line::Fact(number) => self.add_fact(number, limit),
                 Line::Message(slot) => {
-                    self.add_message(slot, Entry { limit, whole: LINE, block: SPAN })?;
+                    let by_agent = self.material.index.priors()[slot as usize].by_agent;
+                    let whole = if by_agent { half } else { limit };
+                    let block = if messages == 0 { half } else { SPAN };
+                    self.add_message(slot, Entry { limit, whole, block })?;
+                    if *room >= SHORTEST {
+                        self.add_companions(slot, messages, room)?;
+                    }
+                    messages += 1;
                 }
             }
         }
@@ -276,7 +253,7 @@ impl PackingRun<'_> {
         if tokens <= left.min(entry.whole) {
             return Ok(Some((None, tokens)));
         }
-        if tokens <= SPAN {
+        if tokens <= LINE {
             return Ok(None);
         }
         let excerpt = self.excerpt(slot, SPAN.min(left), entry.block.min(left), left)?;
@@ -300,9 +277,11 @@ impl PackingRun<'_> {
     /// Adds the reply to a question, and what the speaker of a message that ranks among the best,
     /// by its `number`, said later, in `room` tokens.
     fn add_companions(&mut self, slot: u32, number: usize, room: &mut usize) -> Result<()> {
+        // What was said later may change the answer, so it has room in a small budget, too.
+        let reserve = (LINE / 2).saturating_sub(self.companions_tokens());
         let mut companions = Vec::new();
         let is_told = self.inside.contains(&slot) || self.is_cited(slot);
-        if is_told && number < LATER_OF && !self.material.query.asks_past {
+        if is_told && number < BEST && !self.material.query.asks_past {
             let most = if number == 0 { 1 + self.budget / LATER_TOKENS } else { 1 };
             let later = self.said_later(slot, most)?;
             companions.extend(later.into_iter().map(|later| (LineReason::Later, later)));
@@ -313,7 +292,8 @@ impl PackingRun<'_> {
         }
         for (reason, companion) in companions {
             let before = self.used;
-            let limit = self.budget.min(before + *room);
+            let kept = if reason == LineReason::Later { 0 } else { reserve };
+            let limit = self.budget.min(before + room.saturating_sub(kept));
             let entry = Entry { limit, whole: LINE, block: 0 };
             if self.is_companion(companion)? && self.add_message(companion, entry)? {
                 self.reasons.insert(companion, reason);
@@ -321,6 +301,10 @@ impl PackingRun<'_> {
             }
         }
         Ok(())
+    }
+
+    fn companions_tokens(&self) -> usize {
+        (self.budget as f64 * COMPANIONS) as usize
     }
 
     /// Up to `most` later messages of the speaker of a message, under other headings.
@@ -435,6 +419,9 @@ impl PackingRun<'_> {
     fn summaries(&self) -> Result<Vec<usize>> {
         let mut used = self.used;
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
+        if self.idle {
+            return Ok(shown);
+        }
         for (number, summary) in self.material.summaries.iter().enumerate() {
             if summary.sources.iter().any(|slot| self.inside.contains(slot)) {
                 continue;

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::excerpt::Parts;
+use super::packing::BEST;
 use super::*;
 use crate::clock::{DisplayZone, Moment};
 use crate::control::{CallControl, CancelFlag, Uninterrupted};
@@ -385,13 +386,50 @@ fn a_context_ends_where_nothing_bears_on_the_question_any_more() {
     // Only one message has the words; the others stand around it, or are a little like it.
     let mut messages = vec![with_terms(7, 2.0, 1.0, 0.5)];
     messages.extend((0..60).filter(|slot| *slot != 7).map(|slot| with_terms(slot, 1.0, 0.4, 0.05)));
-    assert_eq!(packed("Which frog did the heron catch?", &messages), [7]);
+    assert_eq!(packed("Which frog did the heron catch?", &messages), [0, 1, 7]);
     // If none has a word, likeness decides.
     let oblique: Vec<_> =
         (0..60).map(|slot| with_terms(slot, 1.0, 0.0, if slot < 4 { 0.4 } else { 0.02 })).collect();
-    assert_eq!(packed("Wer fing etwas?", &oblique), [0, 1, 2, 3]);
+    assert_eq!(packed("Wer fing etwas?", &oblique), [0, 1, 2]);
     let all: Vec<_> = (0..60).map(|slot| with_terms(slot, 1.0, 0.5, 0.2)).collect();
     assert_eq!(packed("Which tram was late?", &all).len(), 60);
+}
+
+#[test]
+fn greetings_and_questions_about_what_nobody_named_fill_no_budget() {
+    let mut said = vec![
+        ("Ann", "2024-01-05T09:00:00Z", "Good morning! How was your night?"),
+        ("Ben", "2024-01-05T09:01:00Z", "Danke! The night was short."),
+        ("Ann", "2024-01-05T09:02:00Z", "Danke dir. Shall we meet tomorrow by the tram?"),
+        ("Ben", "2024-01-05T09:03:00Z", "Hello again! London was cold, tomorrow I buy a coat."),
+        ("Ann", "2024-01-05T09:04:00Z", "My sister lives in London."),
+        ("Ben", "2024-01-05T09:05:00Z", "你好！早上好！"),
+        ("Ann", "2024-01-05T09:06:00Z", "Good morning! Did you see the heron?"),
+    ];
+    for length in [7, 70] {
+        said.resize(length, ("Ben", "2024-01-06T09:00:00Z", "The tram was late again."));
+        let index = index(&said);
+        let messages = ranked(&vec![1.0; length]);
+        let summaries = [EpisodeSummary { text: "2024-01-05: London".to_owned(), sources: vec![] }];
+        let facts = [fact("Ann likes London.", "2024-01-05T09:00:00Z", &[])];
+        let packed = |question: &str| {
+            let query = ParsedQuery::new(question, &index, StaticTable::shared());
+            let one = of(&index, &query);
+            let (messages, facts) = (&messages, &facts);
+            let one = ContextCandidates { messages, facts, asked: 1, summaries: &summaries, ..one };
+            pack(&one, 1_000, &Uninterrupted).expect("packs")
+        };
+        for greeting in ["Hello!", "Good morning", "Danke!", "你好", "ok", "Thanks!", "Haha!"] {
+            assert_eq!(packed(greeting).text, "", "{greeting}");
+        }
+        for question in ["What is the weather tomorrow?", "Capital of Peru?", "秘鲁的首都？"]
+        {
+            let found = packed(question).messages;
+            assert!(found.len() <= BEST, "{question}: {found:?}");
+        }
+        assert!(packed("London").messages.contains(&4));
+        assert!(packed("Ann").messages.contains(&4), "a name is no greeting");
+    }
 }
 
 #[test]
