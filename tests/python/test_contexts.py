@@ -130,7 +130,8 @@ def test_later_words_come_into_small_budgets_if_they_stand_out(memory: MemorySys
     question = "Which dentist on Mill Lane does Ann have?"
     for tokens in (80, 100, 150):
         context = memory.context("ann", question, max_tokens=tokens)
-        assert context.reasons.get("39/0") == "later", context.text
+        # As a line of its own, or in the mark of the line that it changes.
+        assert "Doctor Osei" in context.text, context.text
     # A question about the past does not ask for what came later.
     past = question.replace("does", "did")
     context = memory.context("ann", past, max_tokens=150)
