@@ -20,6 +20,7 @@ from typing import Any
 from . import _native
 from .errors import InvalidInputError
 from .inputs import checks
+from .inputs.names import NAMELESS
 from .records import SemanticMemory
 from .reports import Event
 from .value import Value, clip, jsonable, longest
@@ -399,12 +400,12 @@ def _names_of(
 ) -> set[str]:
     """The names of the user: the id and a name that was stated, else the main speaker's name.
 
-    Without messages, the name with most facts.
+    Without messages, the name with most facts. An account without a name is never the user.
     """
     own = {user.casefold(), *_UNNAMED}
     if stated:
         return own | {name.casefold() for name in stated}
-    facts = list(facts)
+    facts = [fact for fact in facts if not _person(fact).startswith(NAMELESS.casefold())]
     counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
     counts = counts or Counter(map(_person, facts))
     known = own & counts.keys()

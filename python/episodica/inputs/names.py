@@ -127,6 +127,8 @@ _ROLES = {
     "system": ("system", "developer"),
     "tool": ("tool", "function", "observation", "function response", "tool result"),
 }
+NAMELESS = "Deleted account"
+"""How the name of an account without a name begins; nobody's memory is theirs."""
 # Programs whose name a speaker may have.
 _ASSISTANTS = (
     *("bard", "bing", "chatgpt", "claude", "codex", "copilot", "cursor", "deepseek", "gemini"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..hints import shown
 from ..inputs.chat import may_be_silent
-from ..inputs.names import place_of
+from ..inputs.names import NAMELESS, place_of
 
 # The most messages of a long file that are handed over together.
 PART = 5_000
@@ -143,6 +143,7 @@ class Talk:
         self._lines: list[int] = []
         self._left: list[LeftOut] = []
         self._cut: Counter[str] = Counter()
+        self._nameless: Counter[str] = Counter()
         self._notes: list[str] = []
         self._seen = 0
 
@@ -158,6 +159,8 @@ class Talk:
             self.leave(NO_WORDS, line)
             return
         self._seen += 1
+        if message.get("name") in self._nameless:
+            self._nameless[message["name"]] += 1
         added: dict[str, Any] = {} if self._session is None else {"session_id": self._session}
         if self.about:
             own = message.get("metadata")
@@ -202,8 +205,23 @@ class Talk:
         """Notes a change."""
         self._notes.append(text)
 
+    def speaker(self, *names: object, own: object = None) -> str:
+        """The first of the names; of an account without a name, one made of its id and noted.
+
+        A message without a name would be one of the user themselves.
+        """
+        for name in names:
+            if isinstance(name, str) and name.strip():
+                return name
+        made = f"{NAMELESS} {own}" if isinstance(own, (str, int)) and own else NAMELESS
+        self._nameless.setdefault(made, 0)
+        return made
+
     def conversation(self) -> Conversation:
         """The messages since the last call."""
+        for name, count in (+self._nameless).items():
+            said = "1 message" if count == 1 else f"{count:,} messages"
+            self.note(f"{said} of an account without a name, called `{shown(name)}` here")
         for why, count in self._cut.items():
             place = f"{count:,} part{'s' * (count > 1)} of messages"
             self._left.append(LeftOut(f"{place} of `{shown(self._name)}`", why))
@@ -220,7 +238,7 @@ class Talk:
             is_file_date=self.is_file_date,
             has_unique_ids=self._has_unique_ids,
         )
-        self._cut = Counter()
+        self._cut, self._nameless = Counter(), Counter()
         self.first += len(self.messages)
         self.messages, self._lines, self._left, self._notes = [], [], [], []
         return made

@@ -126,7 +126,8 @@ def _of_telegram(talk: Talk, message: object) -> None:
         return
     if "forwarded_from" in message:
         text = _forwarded(text, message.get("forwarded_from"))
-    _say(talk, message.get("from"), text, when, message.get("id"), edited=edited)
+    name = talk.speaker(message.get("from"), own=message.get("from_id"))
+    _say(talk, name, text, when, message.get("id"), edited=edited)
 
 
 def _by_two_clocks(message: Mapping[str, Any], local: str, instant: str) -> Any:
@@ -204,7 +205,8 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
         said = str(message.get("text") or "") or "\n".join(_of_blocks(message.get("blocks")))
         said = said or _attached(message.get("attachments"))
         text = _text_of_slack(said, people)
-        speaker, when = name or message.get("user"), message.get("ts")
+        speaker = name if is_bot else talk.speaker(name, message.get("user"))
+        when = message.get("ts")
         edit = message.get("edited")
         edited = edit.get("ts") if isinstance(edit, Mapping) else when
         _say(talk, speaker, text, when, when, is_bot=is_bot, edited=edited)
@@ -355,14 +357,14 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
                 continue
             author = message.get("author")
             author = author if isinstance(author, Mapping) else {}
-            speaker = author.get("nickname") or author.get("global_name") or author.get("name")
+            names = map(author.get, ("nickname", "global_name", "name", "username"))
             text, when = _text_of_discord(message), message.get("timestamp")
             is_bot = bool(author.get("isBot") or author.get("bot"))
-            speaker = speaker or author.get("username")
             edited = message.get("timestampEdited") or message.get("edited_timestamp") or when
             if not text.strip() and message.get("poll"):
                 talk.leave(POLL)
                 continue
+            speaker = talk.speaker(*names, own=author.get("id"))
             _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot, edited=edited)
         yield talk.conversation()
     made = own.conversation()
@@ -449,7 +451,7 @@ def messenger(entry: Mapping[str, Any], number: int, source: Source) -> Iterator
             talk.leave(NOTICE)
         else:
             words = "" if _SENT.fullmatch(text) else text
-            _say(talk, _mended(sender), words, _sent_at(message) or None, None)
+            _say(talk, talk.speaker(_mended(sender)), words, _sent_at(message) or None, None)
     if is_mended:
         talk.note("letters that the export has broken into bytes were put together")
     yield talk
@@ -492,5 +494,7 @@ def google_chat(entry: Mapping[str, Any], number: int, source: Source) -> Iterat
         when = dates.moment(message.get("created_date"))
         text = str(message.get("text") or "")
         own = message.get("message_id")
-        _say(talk, creator.get("name") or creator.get("email"), text, when, own, is_bot=is_bot)
+        names = map(creator.get, ("name", "email"))
+        name = talk.speaker(*names, own=str(creator.get("resource_name") or ""))
+        _say(talk, name, text, when, own, is_bot=is_bot)
     yield talk
