@@ -83,7 +83,7 @@ fn told_of_greeting<'a>(
     if sure > SURELY {
         return Some(Vec::new());
     }
-    if sure <= 0.0 || material.query.plain.is_empty() {
+    if sure <= 0.0 || !material.query.named.is_empty() {
         return None;
     }
     let asked = spaced_words(&material.query.text);
