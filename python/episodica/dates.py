@@ -18,7 +18,8 @@ from .hints import shown
 TimeLike: TypeAlias = datetime | date | str | float | int
 """A moment: ``datetime`` (naive = UTC), ``date``, ISO 8601 text, or seconds since 1970.
 
-A number that is too large for seconds is milliseconds, as in JavaScript, or a finer unit.
+A number that is too large for seconds is milliseconds, as in JavaScript, or a finer unit. A number
+like 20250303 or 20250303093000 is that day, or that moment.
 """
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,12 +34,16 @@ _RFC3339 = re.compile(
 _NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
 # Eight digits are a date only in the years 1900 to 2199: 11111111 is more likely something else.
 _COMPACT_DATE = re.compile(r"(?:19|20|21)[0-9]{6}")
+_DAY_DIGITS = 8
 _EPOCH_DIGITS = range(9, 12)
 _FINER_DIGITS = (13, 16, 19)
 # Ten digits may be a date and an hour without anything between them.
 _DATE_AND_HOUR = re.compile(
     r"(?:19|20|21)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[01][0-9]|2[0-3])"
 )
+# A day, and perhaps its minute or second, without anything between: `20250303093000`.
+_LONGER = 10**14
+_WRITTEN_TOGETHER = re.compile(r"((?:19|20|21)[0-9]{6})([0-9]{4}|[0-9]{6})?")
 # pandas' names for missing values.
 _MISSING = ("NaTType", "NAType")
 # No date is longer.
@@ -73,7 +78,7 @@ def rfc3339(value: object, what: str) -> str:
     elif isinstance(value, date):
         moment = datetime.combine(value, time.min)
     elif not isinstance(value, bool) and isinstance(value, numbers.Real):
-        moment = _from_epoch(value, what)
+        moment = written_together(value) or _from_epoch(value, what)
     else:
         raise InvalidInputError(f"{what} must be a date, not `{type(value).__name__}`", hint=_HINT)
     return _written(moment, what)
@@ -94,11 +99,30 @@ def rfc3339_day(value: object, what: str, zone: str | None) -> str:
 
 def _on_the_clock(value: object, what: str, zone: str | None, clock: time) -> object:
     """A date without a time becomes a moment of that day in a zone; other values stay unchanged."""
+    if isinstance(value, numbers.Real) and (day := written_together(value)):
+        value = day.date() if float(value) < 10**_DAY_DIGITS else day
     if isinstance(value, str) and _DATE_ONLY.fullmatch(value.strip()):
         value = _from_text(value, what).date()
     if isinstance(value, date) and not isinstance(value, datetime):
         return datetime.combine(value, clock, _zone(zone))
     return value
+
+
+def written_together(value: Any) -> datetime | None:
+    """The moment that a number like 20250303 or 20250303093000 writes; ``None`` for others.
+
+    >>> written_together(20250303), written_together(1741000000)
+    (datetime.datetime(2025, 3, 3, 0, 0), None)
+    """
+    if not isinstance(value, (str, bool)) and isinstance(value, numbers.Real):
+        number: Any = value
+        value = str(int(number)) if 0 < number < _LONGER and number == int(number) else ""
+    found = _WRITTEN_TOGETHER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    with suppress(ValueError):
+        return datetime.fromisoformat("T".join(filter(None, found.groups())))
+    return None
 
 
 def by_local_clock(local: object, instant: object) -> str | None:
@@ -151,6 +175,8 @@ def _is_rfc3339(text: str) -> bool:
 
 def _from_text(text: str, what: str) -> datetime:
     written = text[:_LONGEST_TEXT].strip()
+    if moment := written_together(written):
+        return moment
     number = _NUMBER.fullmatch(written)
     if number and not _COMPACT_DATE.fullmatch(written):
         return _from_digits(written, len(number[1]), what)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from ..dates import by_local_clock, rfc3339
+from ..dates import by_local_clock, rfc3339, written_together
 from ..errors import InvalidInputError
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -262,7 +262,7 @@ def time_in(metadata: Mapping[Any, Any]) -> tuple[Any, list[str]]:
     if not named:
         return None, []
     offered = {key: metadata[key] for key, rank in named.items() if rank <= _LAST_RANK}
-    own, _ = renamed({key: value for key, value in offered.items() if not _is_small(value)})
+    own, _ = renamed({key: value for key, value in offered.items() if _may_be_date(value)})
     found = own.get("timestamp")
     if found is not None and _is_date(found):
         return found, []
@@ -282,7 +282,11 @@ def _is_date(value: Any) -> bool:
         rfc3339(value, "a time")
     except InvalidInputError:
         return False
-    return not _is_small(value)
+    return _may_be_date(value)
+
+
+def _may_be_date(value: Any) -> bool:
+    return not _is_small(value) or written_together(value) is not None
 
 
 def _tell_role(own: dict[str, Any]) -> None:
@@ -298,6 +302,8 @@ def _tell_role(own: dict[str, Any]) -> None:
 def _adds_clock(own: dict[str, Any], value: Any) -> bool:
     """Adds a time of day to a date that came separately; returns whether it did."""
     day = own.get("timestamp")
+    if (together := written_together(day)) and not (together.hour or together.minute):
+        day = together.date().isoformat()
     if not (isinstance(day, str) and isinstance(value, str)):
         return False
     if not (_DAY.fullmatch(day.strip()) and _CLOCK.match(value.strip())):

@@ -17,6 +17,8 @@ from ..inputs.names import role_of, role_of_speaker
 from .conversation import NO_WORDS, Talk, mappings
 from .source import Source
 
+# A smaller number of seconds since 1970, such as -1, is no time of a chat: 1990 begins here.
+_FIRST = 631_152_000
 _HIDDEN = "is_visually_hidden_from_conversation"
 # Content of ChatGPT that is not speech: reasoning, settings, the state of a search.
 _UNSPOKEN = frozenset(
@@ -57,7 +59,7 @@ def is_chatgpt(value: Mapping[str, Any]) -> bool:
 def chatgpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """A conversation of ChatGPT's ``conversations.json``."""
     dates = [entry.get("create_time"), entry.get("update_time")]
-    date = next((made for one in dates if (made := _epoch(one))), None)
+    date = next((made for one in dates if isinstance(made := _epoch(one), str)), None)
     talk = talk_of(entry, ("conversation_id", "id"), entry.get("title"), date)
     mapping = _mapping(entry)
     shown_last = _branch(mapping, entry.get("current_node"))
@@ -172,12 +174,14 @@ def _part_of_chatgpt(part: object) -> str:
     return "[audio]" if "audio" in kind else f"[{kind.partition('_')[0]}]"
 
 
-def _epoch(seconds: object) -> str | None:
-    """Seconds since 1970 as a date; ``None`` for other values."""
+def _epoch(seconds: object) -> str | float | None:
+    """Seconds since 1970 as a date, before there were chats as they are; ``None`` for others."""
     if isinstance(seconds, str) and seconds.strip():
         return seconds
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds:
         return None
+    if seconds < _FIRST:
+        return seconds
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):

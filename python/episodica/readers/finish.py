@@ -14,13 +14,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..dates import rfc3339
+from ..dates import rfc3339, written_together
 from ..errors import InvalidInputError
 from ..inputs.names import KEYS, place_of, renamed
 from .conversation import UNDATED, Conversation, Statement
 
-# Seconds or milliseconds around the beginning of 1970 that stand for a missing time.
-_NO_TIME = 1e6
+# A number that would be a time before this year is none: nobody had such a chat.
+_FIRST_YEAR = "1990"
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
 _LONG_ID = 16
 # First messages by which a chat without identity and dates is recognised.
@@ -177,31 +177,48 @@ def _in_steps(conversations: list[Conversation], date: Any, offset: int) -> Iter
 
 def _is_date(value: object) -> bool:
     try:
-        return value is not None and bool(rfc3339(value, "`date`"))
+        return value is not None and not _is_early(value) and bool(rfc3339(value, "`date`"))
     except InvalidInputError:
         return False
 
 
 def _timed(conversation: Conversation) -> Conversation:
-    """The conversation without the times that stand for none: the beginning of 1970."""
+    """The conversation without the numbers that are no times of a chat, such as 0."""
     notes = []
     messages = conversation.messages
     for position, message in enumerate(messages):
-        if isinstance(message, Mapping) and _is_zero(_named(message).get("timestamp")):
-            messages[position] = {key: value for key, value in message.items() if not _is_time(key)}
+        if not isinstance(message, Mapping):
+            continue
+        early = {key for key, value in message.items() if _is_time(key) and _is_early(value)}
+        if early:
+            messages[position] = {key: message[key] for key in message if key not in early}
             notes.append(f"{conversation.place(position)}: {UNDATED}")
-    return replace(conversation, notes=(*conversation.notes, *notes)) if notes else conversation
+    statements = tuple(
+        replace(one, date=None) if _is_early(one.date) else one for one in conversation.statements
+    )
+    if statements != conversation.statements:
+        notes.append("the time of a fact is missing or not understood; it holds from now on")
+    notes = [*conversation.notes, *notes]
+    return replace(conversation, notes=tuple(notes), statements=statements)
 
 
 def _is_time(key: object) -> bool:
     place = place_of(key) if isinstance(key, str) else None
-    return place is not None and place[0] == "timestamp"
+    return place is not None and place[0] in ("timestamp", "edited_at")
 
 
-def _is_zero(when: object) -> bool:
-    if isinstance(when, (bool, int, float)):
-        return -_NO_TIME < when < _NO_TIME
-    return isinstance(when, str) and when.startswith(("1970-01-01T00:00:0", "1970-01-01 00:00:0"))
+def _is_early(when: object) -> bool:
+    """Whether a number, perhaps as text, is a time before there were chats."""
+    if isinstance(when, str):
+        if when.startswith(("1970-01-01T00:00:0", "1970-01-01 00:00:0")):
+            return True
+        with suppress(ValueError):
+            when = when if written_together(when) else float(when)
+    if not isinstance(when, (int, float)) or isinstance(when, bool):
+        return isinstance(when, bool)
+    with suppress(InvalidInputError):
+        return rfc3339(when, "a time") < _FIRST_YEAR
+    return False
 
 
 def _repaired(conversation: Conversation) -> Conversation:

@@ -36,8 +36,8 @@ from .tables import rows
 # The first messages, by which a chat is recognised.
 _SAMPLE = 20
 # Seconds since 1970 before which no messenger dates a message.
-_FIRST = 5e8
-_FIRST_YEAR = "1985"
+_FIRST = 631_152_000
+_FIRST_YEAR = "1990"
 
 
 def _say(

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ..dates import written_together
 from ..errors import InvalidInputError
 from ..inputs.names import place_of, renamed, role_of_speaker
 from . import dates
@@ -85,6 +86,8 @@ def _message(row: dict[str, Any], day_first: bool) -> dict[str, Any]:
 
 def _moment(given: str, day_first: bool) -> str | float:
     """A date as people write it, as spreadsheets count days, or in seconds since 1970."""
+    if together := written_together(given):
+        return together.isoformat()
     if _NUMBER.fullmatch(given):
         number = float(given.replace(",", "."))
         if _SERIAL[0] <= number <= _SERIAL[1]:
