@@ -77,6 +77,11 @@ _HALF_A_DAY = timedelta(hours=12)
 _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
 # An unknown word for AM or PM, which would become a part of the name.
 _UNKNOWN_HALF = re.compile(r"\s+[^\W\d_]{1,6}\.?(?:\s?[^\W\d_]{1,4}\.?)?\s+[-\u2013\u2014]\s")
+# What stands where a messenger puts the date, in its form.
+_UNDATABLE = re.compile(
+    r"\[?(?P<date>[\d?]{1,4}([-/.])[\d?]{1,4}\2[\d?]{1,4},?\s{1,4}\d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
+    r"(?:\s?[AaPp]\.?[Mm]\.?)?)\s{0,4}(?:\]|[-\u2013\u2014])\s{1,4}(?P<rest>.*)"
+)
 _QUOTES = (("\u201e", "\u201c"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"))
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
 # Few spaces, and none at the beginning of a name: each of many would be tried in every part.
@@ -150,14 +155,19 @@ def read_lines(
         unmarked, is_edited = without_edit_mark(line)
         written = dates.plain(unmarked)
         start = form(line.rstrip("\r") if raw else written)
-        if start is not None:
+        unread = _undatable(written) if start is None and form is _dated else None
+        if (start := start or unread) is not None:
             reading.hand_over(talk)
             if talk.is_full:
                 talk.is_file_date = bool(clock.day_of_file)
                 yield talk.conversation()
             is_marked = form is _dated and _MARKED.search(line) is not None
             is_media = is_marked and line.startswith(_MARK)
-            date = clock.read(start, number)
+            date = clock.before if unread else clock.read(start, number)
+            if unread and unread.name:
+                talk.note(
+                    f"line {number}: no such date: `{unread.date}`; the time before"
+                )
             is_titled = form not in _FORMS
             reading = _Reading(
                 start, date, number, is_marked, is_media, form is _dated, raw, is_titled and not raw
@@ -273,10 +283,16 @@ class _Clock:
         self._last: datetime | None = None
         self._on_day = 0
         self._file_date = file_date
+        self.before: datetime | None = None
         self.day_of_file = ""
 
     def read(self, start: Start, number: int) -> datetime | None:
-        """The moment of a line."""
+        """The moment of a line, which is then the one ``before`` the next."""
+        moment = self._read(start, number)
+        self.before = moment or self.before
+        return moment
+
+    def _read(self, start: Start, number: int) -> datetime | None:
         time = dates.time_of(start.date) if start.date else None
         if time is not None:
             return self._at(time)
@@ -335,7 +351,16 @@ def _dated(line: str) -> Start | None:
         return None  # a time in a form that is not known would become a name
     if dates.has_time(date) and _UNKNOWN_HALF.match(rest):
         return None
-    rest = rest.lstrip(_BETWEEN)
+    return _said(date, rest.lstrip(_BETWEEN))
+
+
+def _undatable(line: str) -> Start | None:
+    """``[32.13.25, 09:30] Alice: hello``: a message whose date is none."""
+    found = _UNDATABLE.fullmatch(line)
+    return _said(found["date"], found["rest"]) if found else None
+
+
+def _said(date: str, rest: str) -> Start:
     speaker = _SPEAKER.fullmatch(rest) if _ENDS_NAME.match(rest) else None
     # A colon within the title of a group follows no name.
     if speaker is None or _is_cut(speaker["name"]):
