@@ -165,9 +165,7 @@ def read_lines(
             is_media = is_marked and line.startswith(_MARK)
             date = clock.before if unread else clock.read(start, number)
             if unread and unread.name:
-                talk.note(
-                    f"line {number}: no such date: `{unread.date}`; the time before"
-                )
+                talk.note(f"line {number}: no such date: `{unread.date}`; the time before")
             is_titled = form not in _FORMS
             reading = _Reading(
                 start, date, number, is_marked, is_media, form is _dated, raw, is_titled and not raw
