@@ -307,9 +307,7 @@ def main() -> int:
     if args.one:
         print(measure(args.one, args.count))
         return 0
-    print(
-        "| | by 50, ms | alone, ms | search, ms | open, ms | disk, MB | memory, MB | word left |"
-    )
+    print("| | by 50, ms | alone, ms | search, ms | open, ms | disk, MB | memory, MB | word left |")
     print("|---|---:|---:|---:|---:|---:|---:|---|")
     for name, system in SYSTEMS.items():
         if importlib.util.find_spec(system.package) is None:  # type: ignore[attr-defined]

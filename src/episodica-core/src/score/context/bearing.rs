@@ -40,8 +40,8 @@ pub(super) struct Bearing<'a> {
 
 impl<'a> Bearing<'a> {
     /// In a long talk, messages are left out that have next to nothing of the question, but for the
-    /// [`BEST`], and small talk, unless it is the best hit or has a word of the question. If the talk
-    /// has nothing that the question names, only the [`BEST`] are considered.
+    /// [`BEST`], and small talk, unless it is the best hit or has a word of the question. If the
+    /// talk has nothing that the question names, only the [`BEST`] are considered.
     pub fn new(material: &ContextCandidates<'a>, sought: &ExcerptTerms<'_>, budget: usize) -> Self {
         let ContextCandidates { messages, index, .. } = *material;
         let considered: Vec<&ScoredMessage> =
@@ -73,8 +73,8 @@ impl<'a> Bearing<'a> {
 }
 
 /// For a greeting, a thanks or a reaction, the messages that tell of it: that have its words in a
-/// sentence that is no small talk. `None` if the text asks for something, or if most of the messages
-/// with its words tell of it, as of a name.
+/// sentence that is no small talk. `None` if the text asks for something, or if most of the
+/// messages with its words tell of it, as of a name.
 fn told_of_greeting<'a>(
     material: &ContextCandidates<'a>,
     considered: &[&'a ScoredMessage],

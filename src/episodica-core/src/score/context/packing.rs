@@ -160,7 +160,7 @@ impl PackingRun<'_> {
         lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// Adds lines in the order of the ranking; the first ones come with companions in `room` tokens.
+    /// Adds lines in the order of the ranking; the first come with companions in `room` tokens.
     fn add_lines(&mut self, ranked: &[Line], room: &mut usize) -> Result<()> {
         let (limit, half) = (self.budget, (self.budget as f64 * HALF) as usize);
         let mut messages = 0;
