@@ -18,7 +18,6 @@ use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::refold::refolded;
 use crate::error::{Error, Result};
-use crate::generate::facts::fold::{end_of, with_end};
 use crate::generate::facts::model::UNNAMED_USER;
 use crate::generate::facts::{fact_from, next_revision, stated_candidate};
 use crate::ids::{Owner, record_id};
@@ -113,7 +112,7 @@ pub(crate) fn remember_fact(
     let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
     let at = statement.valid_from.unwrap_or(now);
     let slot = (&*subject, &*attribute, &*value);
-    let (ends, next) = slot_endings(&view, slot, statement.subject.is_none(), (at, now));
+    let ends = slot_endings(&view, slot, statement.subject.is_none(), (at, now));
     let is_same = |known: &&Arc<SemanticMemory>| {
         known.is_stated()
             && known.holds_at(now)
@@ -142,24 +141,22 @@ pub(crate) fn remember_fact(
         0 => StatementOutcome::Added,
         _ => StatementOutcome::Ends,
     };
-    let next = next.map(|known| ended_where_it_begins(&mut fact, &known, now));
-    let records = with_endings(&view, fact, next, now);
+    let records = with_endings(&view, fact, now);
     drop(view);
     let fact = put_facts(services, user, basis, records, control)?;
     Ok((fact, outcome))
 }
 
 /// The endings of the facts that state another value of a subject's attribute than the one that
-/// holds from `at` on, and the first such fact that begins later and has begun by now: a value of
-/// earlier times ends nothing, it ends where that one begins.
+/// holds from `at` on.
 fn slot_endings(
     view: &UserView,
     (subject, attribute, value): (&str, &str, &str),
     is_of_user: bool,
     (at, now): (Moment, Moment),
-) -> (Vec<FactEnding>, Option<Arc<SemanticMemory>>) {
+) -> Vec<FactEnding> {
     if attribute.is_empty() || value.is_empty() {
-        return (Vec::new(), None);
+        return Vec::new();
     }
     // A model names the user as the messages do.
     let speaker = if is_of_user { main_speaker(view).unwrap_or_default() } else { String::new() };
@@ -174,15 +171,12 @@ fn slot_endings(
             && known.attribute == attribute
             && !known.value.is_empty()
             && known.value.to_lowercase() != value.to_lowercase()
-            && known.archived_at.is_none()
             && known.holds_at(at.max(known.valid_from))
             && is_about(&known.subject)
     };
-    let others = view.facts.slots().filter_map(|slot| view.facts.get(slot)).filter(other_value);
-    let (later, others): (Vec<_>, Vec<_>) =
-        others.partition(|known| at < known.valid_from && known.valid_from <= now);
+    let current = view.facts.slots().filter(|slot| view.is_current(*slot));
     let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
-    for known in others {
+    for known in current.filter_map(|slot| view.facts.get(slot)).filter(other_value) {
         // What was to come is called off now. What never holds ends nothing, so this fact does.
         let from = if at > now && known.valid_from > now { now } else { at };
         ends.insert(known.memory_id.clone(), from);
@@ -190,39 +184,12 @@ fn slot_endings(
             ends.extend(known.ends.iter().map(|of| (of.memory_id.clone(), at)));
         }
     }
-    let ends = ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect();
-    (ends, later.into_iter().min_by_key(|known| known.valid_from).map(Arc::clone))
+    ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect()
 }
 
-/// The next revision of `known`, which ends the earlier `fact` from its own first day on.
-fn ended_where_it_begins(
-    fact: &mut SemanticMemory,
-    known: &SemanticMemory,
-    now: Moment,
-) -> SemanticMemory {
-    let mut again = next_revision(known, now);
-    let from = known.valid_from;
-    again.ends.push(FactEnding { memory_id: fact.memory_id.clone(), from });
-    again.ends.sort_by(|one, other| one.memory_id.cmp(&other.memory_id));
-    fact.ended_by.push(known.memory_id.clone());
-    again
-}
-
-/// The fact, after the next revisions of the facts that it ends and of the one that ends it.
-fn with_endings(
-    view: &UserView,
-    mut fact: SemanticMemory,
-    next: Option<SemanticMemory>,
-    now: Moment,
-) -> Vec<Arc<SemanticMemory>> {
+/// The fact, after the next revisions of the facts that it ends.
+fn with_endings(view: &UserView, fact: SemanticMemory, now: Moment) -> Vec<Arc<SemanticMemory>> {
     let mut changed: BTreeMap<String, SemanticMemory> = BTreeMap::new();
-    if let Some(next) = next {
-        let find = |id: &str| (id == next.memory_id).then_some(&next);
-        if let Some(ended) = with_end(&fact, end_of(&fact, &find), now) {
-            fact = SemanticMemory { revision_count: fact.revision_count, ..ended };
-        }
-        changed.insert(next.memory_id.clone(), next);
-    }
     for ending in &fact.ends {
         let Some(known) = view.facts.by_id(&ending.memory_id) else { continue };
         let mut ended = next_revision(known, now);
