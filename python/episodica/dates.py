@@ -175,8 +175,6 @@ def _is_rfc3339(text: str) -> bool:
 
 def _from_text(text: str, what: str) -> datetime:
     written = text[:_LONGEST_TEXT].strip()
-    if moment := written_together(written):
-        return moment
     number = _NUMBER.fullmatch(written)
     if number and not _COMPACT_DATE.fullmatch(written):
         return _from_digits(written, len(number[1]), what)
