@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -70,9 +69,17 @@ class Speakers:
 
     def _is_titled(self, name: str) -> bool:
         """Whether a chat is named after a person."""
-        written = re.escape(name)
-        whole = re.compile(rf"(?<!\w){written}(?!\w)" if name.isascii() else written, re.IGNORECASE)
-        return any(whole.search(title) for title in self._titles)
+        return any(_names(title.casefold(), name.casefold()) for title in self._titles)
+
+
+def _names(title: str, name: str) -> bool:
+    """Whether a title has a name as whole words; scripts without spaces have it anywhere."""
+    for at in range(len(title) - len(name) + 1):
+        around = title[max(at - 1, 0) : at] + title[at + len(name) : at + len(name) + 1]
+        is_whole = not any(one.isalnum() or one == "_" for one in around)
+        if title.startswith(name, at) and (is_whole or not name.isascii()):
+            return True
+    return False
 
 
 def _state(memory: MemorySystem, user: str, name: str) -> None:
