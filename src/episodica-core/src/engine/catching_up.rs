@@ -28,6 +28,7 @@ impl Engine {
         self.services.derives_alone()
             && messages <= FEW
             && bytes <= FEW_BYTES
+            && self.users.has_room(&self.services)
             && user.view.read().backlog.unembedded().len() <= MOST_WAITING
     }
 

@@ -174,6 +174,11 @@ impl UserRegistry {
         self.memory.load(Ordering::Relaxed)
     }
 
+    /// True while half of the memory for users is free: a user with waiting work can't be closed.
+    pub fn has_room(&self, services: &EngineServices) -> bool {
+        self.memory_bytes() < budget_of(services) / 2
+    }
+
     fn touch(&self, user: &OpenUser) {
         user.last_used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -181,8 +186,7 @@ impl UserRegistry {
     /// Closes the least recently used users without a guard until a tenth of the budget is free, so
     /// that not every opening has to evict.
     fn evict(&self, services: &EngineServices) {
-        let budget = services.config.memory_budget_bytes / SHARE_OF_USERS.1 * SHARE_OF_USERS.0;
-        let before = self.memory_bytes();
+        let (budget, before) = (budget_of(services), self.memory_bytes());
         if before <= budget {
             return;
         }
@@ -227,6 +231,11 @@ impl UserRegistry {
             save(&idle);
         }
     }
+}
+
+/// The part of the memory budget that users may take.
+fn budget_of(services: &EngineServices) -> usize {
+    services.config.memory_budget_bytes / SHARE_OF_USERS.1 * SHARE_OF_USERS.0
 }
 
 /// The right to open, erase or evict one user. The cell exists while a thread holds it or waits for
