@@ -333,14 +333,24 @@ def spoken(message: dict[str, Any]) -> str:
     return f"{message['name']}: {message['content']}" if message.get("name") else message["content"]
 
 
-class Sum(Ranking):
-    """The sum of BM25 and dense, each scaled to 0 to 1 over the conversation."""
+class _WithDense(Ranking):
+    """A ranking by words and dense, as one. Its scores are those within a question."""
 
-    name = "sum"
+    words: type[Ranking]
 
     def __init__(self, embedder: Any, users_only: bool = False) -> None:
         super().__init__(users_only)
-        self._parts = (Bm25(users_only), Dense(embedder, users_only))
+        self._parts = (self.words(users_only), Dense(embedder, users_only))
+
+    def top(self, scores: Vector) -> None:
+        """None, since the scores of two questions can't be compared."""
+
+
+class Sum(_WithDense):
+    """The sum of BM25 and dense, each scaled to 0 to 1 over the conversation."""
+
+    name = "sum"
+    words = Bm25
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
         """The sum of the two scaled scores."""
@@ -349,9 +359,6 @@ class Sum(Ranking):
             scores = part.scores(conversation, question, said)
             made += (scores - scores.min()) / (np.ptp(scores) or 1.0)
         return made
-
-    def top(self, scores: Vector) -> None:
-        """None, since the scores are scaled within a question."""
 
 
 class Fts5(Ranking):
@@ -383,14 +390,11 @@ class Fts5(Ranking):
         return made
 
 
-class FusedFts5(Ranking):
+class FusedFts5(_WithDense):
     """``fts5`` and ``dense`` fused by reciprocal ranks, ``1 / (60 + rank)``."""
 
     name = "fts5-dense"
-
-    def __init__(self, embedder: Any, users_only: bool = False) -> None:
-        super().__init__(users_only)
-        self._parts = (Fts5(users_only), Dense(embedder, users_only))
+    words = Fts5
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
         """The sum over both lists of ranks; a message that a list lacks gets nothing from it."""
@@ -399,9 +403,6 @@ class FusedFts5(Ranking):
             for rank, at in enumerate(part.order(conversation, question, said)[0], start=1):
                 made[at] += 1 / (RRF + rank)
         return made
-
-    def top(self, scores: Vector) -> None:
-        """None, since ranks of two questions can't be compared."""
 
 
 class Chance(Ranking):

@@ -38,7 +38,9 @@ def profile(args: argparse.Namespace, out: Output) -> None:
     with opened(args) as memory:
         user = user_of(args, memory)
         found = memory.profile(user, of=args.of, max_tokens=args.max_tokens, language=args.language)
-        known = Counter(fact.speaker for fact in memory.semantic_memories(user) if fact.speaker)
+        people: Counter[str] = Counter()
+        if args.of and not len(found):
+            people.update(one.speaker for one in memory.semantic_memories(user) if one.speaker)
     if out.as_json:
         out.json(found)
         return
@@ -48,8 +50,8 @@ def profile(args: argparse.Namespace, out: Output) -> None:
     more = f", {left} more left out" if left else ""
     out.note(f"{counted(len(found), 'fact')}{more}")
     if args.of and not len(found):
-        people = ", ".join(name for name, _ in known.most_common(_SHOWN_PEOPLE))
-        out.note(f"facts are known of {people}" if people else "no facts are known")
+        names = ", ".join(name for name, _ in people.most_common(_SHOWN_PEOPLE))
+        out.note(f"facts are known of {names}" if names else "no facts are known")
 
 
 def add_changes_arguments(parser: argparse.ArgumentParser) -> None:

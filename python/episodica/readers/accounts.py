@@ -15,10 +15,9 @@ from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from ..inputs.names import role_of, role_of_speaker
 from .conversation import NO_WORDS, Talk, mappings
+from .dates import FIRST_SECOND
 from .source import Source
 
-# A smaller number of seconds since 1970, such as -1, is no time of a chat: 1990 begins here.
-_FIRST = 631_152_000
 _HIDDEN = "is_visually_hidden_from_conversation"
 # Content of ChatGPT that is not speech: reasoning, settings, the state of a search.
 _UNSPOKEN = frozenset(
@@ -180,7 +179,7 @@ def _epoch(seconds: object) -> str | float | None:
         return seconds
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds:
         return None
-    if seconds < _FIRST:
+    if seconds < FIRST_SECOND:
         return seconds
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()

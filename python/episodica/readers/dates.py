@@ -13,6 +13,10 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
+# There were no chats as they are exported before.
+FIRST_YEAR = "1990"
+# Its first second since 1970.
+FIRST_SECOND = 631_152_000
 MONTHS = (
     "january",
     "february",

@@ -18,9 +18,8 @@ from ..dates import rfc3339, written_together
 from ..errors import InvalidInputError
 from ..inputs.names import KEYS, place_of, renamed
 from .conversation import UNDATED, Conversation, Statement
+from .dates import FIRST_YEAR
 
-# A number that would be a time before this year is none: nobody had such a chat.
-_FIRST_YEAR = "1990"
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
 _LONG_ID = 16
 # First messages by which a chat without identity and dates is recognised.
@@ -217,7 +216,7 @@ def _is_early(when: object) -> bool:
     if not isinstance(when, (int, float)) or isinstance(when, bool):
         return isinstance(when, bool)
     with suppress(InvalidInputError):
-        return rfc3339(when, "a time") < _FIRST_YEAR
+        return rfc3339(when, "a time") < FIRST_YEAR
     return False
 
 

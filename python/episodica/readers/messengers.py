@@ -35,9 +35,6 @@ from .tables import rows
 
 # The first messages, by which a chat is recognised.
 _SAMPLE = 20
-# Seconds since 1970 before which no messenger dates a message.
-_FIRST = 631_152_000
-_FIRST_YEAR = "1990"
 
 
 def _say(
@@ -70,13 +67,15 @@ def _moment(given: object) -> Any:
     if isinstance(given, str):
         with suppress(ValueError):
             given = float(given)
-    if isinstance(given, bool) or (isinstance(given, (int, float)) and not given > _FIRST):
+    if isinstance(given, bool) or (
+        isinstance(given, (int, float)) and not given > dates.FIRST_SECOND
+    ):
         return None
     try:
         read = rfc3339(given, "`timestamp`")
     except InvalidInputError:
         return None
-    return given if read >= _FIRST_YEAR else None
+    return given if read >= dates.FIRST_YEAR else None
 
 
 def is_telegram(value: Mapping[str, Any]) -> bool:

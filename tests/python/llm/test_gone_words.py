@@ -11,7 +11,7 @@ import pytest
 from loopback import Request
 from model_server import ModelServer, asks_for_facts, shown, telling, user_of
 
-from episodica import LightweightSearchSystem, MemorySystem
+from episodica import AddResult, LightweightSearchSystem, MemorySystem
 
 OLD, NEW = "zqlupus", "zqgout"
 SAID = "I was diagnosed with {}."
@@ -67,16 +67,20 @@ def words(memory: MemorySystem | LightweightSearchSystem) -> str:
     return " | ".join(texts)
 
 
-def learn(memory: MemorySystem, word: str = OLD) -> None:
-    memory.add_messages("ida", told(word))
+def hear(memory: MemorySystem, messages: list[dict[str, Any]]) -> AddResult:
+    """Adds messages of Ida, and waits until everything is learned from them."""
+    added = memory.add_messages("ida", messages)
     memory.flush("ida")
     assert memory.wait("ida", timeout=60)
+    return added
+
+
+def learn(memory: MemorySystem, word: str = OLD) -> None:
+    hear(memory, told(word))
 
 
 def edit(memory: MemorySystem, text: str = SAID.format(NEW)) -> None:
-    assert memory.add_messages("ida", [message("m1", text, 1)]).edited == 1
-    memory.flush("ida")
-    assert memory.wait("ida", timeout=60)
+    assert hear(memory, [message("m1", text, 1)]).edited == 1
 
 
 def test_what_a_model_wrote_from_the_earlier_words_goes(
@@ -169,9 +173,7 @@ def test_a_fact_from_another_episode_whose_words_were_shown(
 
     memory = open_memory(serve(with_known))
     learn(memory)
-    memory.add_messages("ida", [message("m9", "I take the pills at eight now.", 40, "later")])
-    memory.flush("ida")
-    assert memory.wait("ida", timeout=60)
+    hear(memory, [message("m9", "I take the pills at eight now.", 40, "later")])
     assert f"pills against {OLD}" in words(memory)
     edit(memory)
     assert OLD not in words(memory)
@@ -193,14 +195,10 @@ def test_any_history_of_edits_leaves_the_last_words_only(
     memory = open_memory(serve(gathering))
     versions = {id: f"I like zq{id}v0." for id in ("m0", "m1", "m2", "m3")}
     places = {id: (at, "s" if at < 2 else "t") for at, id in enumerate(versions)}
-    memory.add_messages("ida", [message(id, versions[id], *places[id]) for id in versions])
-    memory.flush("ida")
-    assert memory.wait("ida", timeout=60)
+    hear(memory, [message(id, versions[id], *places[id]) for id in versions])
     for step, id in enumerate(("m1", "m0", "m1", "m3", "m2", "m1"), 1):
         before, versions[id] = versions[id], f"I like zq{id}v{step}."
-        memory.add_messages("ida", [message(id, versions[id], *places[id])])
-        memory.flush("ida")
-        assert memory.wait("ida", timeout=60)
+        hear(memory, [message(id, versions[id], *places[id])])
         now = words(memory)
         assert before.split()[-1].rstrip(".") not in now, step
         assert all(text.split()[-1].rstrip(".") in now for text in versions.values()), step
@@ -264,12 +262,8 @@ def test_words_of_a_deleted_message_leave_facts_of_later_talks(
         return telling(request, facts)
 
     memory = open_memory(serve(with_known))
-    memory.add_messages("ida", [message("m0", "I live in Zqtown.", 0)])
-    memory.flush("ida")
-    assert memory.wait("ida", timeout=60)
-    memory.add_messages("ida", [message("m1", "I moved to Lyon.", 40, "later")])
-    memory.flush("ida")
-    assert memory.wait("ida", timeout=60)
+    hear(memory, [message("m0", "I live in Zqtown.", 0)])
+    hear(memory, [message("m1", "I moved to Lyon.", 40, "later")])
     assert "moved from Zqtown" in words(memory)
     memory.delete("ida", "m0")
     memory.wait("ida", timeout=60)
@@ -298,9 +292,7 @@ def test_a_fact_of_two_messages_that_say_the_same_outlives_one_of_them(
 
     memory = open_memory(serve(first_only))
     texts = ["I'm allergic to peanuts.", "I'm allergic to peanuts.", "My dog is called Rex."]
-    memory.add_messages("ida", [message(f"m{at}", text, at) for at, text in enumerate(texts)])
-    memory.flush("ida")
-    assert memory.wait("ida", timeout=60)
+    hear(memory, [message(f"m{at}", text, at) for at, text in enumerate(texts)])
     if not answers:
         is_away.set()
     memory.delete("ida", gone)

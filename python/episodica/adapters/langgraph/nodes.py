@@ -12,7 +12,7 @@ from episodica import InvalidInputError
 
 from ..shared.chat_messages import last_question, to_messages, turns
 from ..shared.connection import Connection, Where, settle
-from ..shared.recalling import StayingContexts, with_lines
+from ..shared.recalling import StayingContexts, questions, with_lines
 
 
 def pre_model_hook(
@@ -47,7 +47,7 @@ def pre_model_hook(
 
     def add_lines(staying: StayingContexts, messages: list[Any], user: str) -> list[Any]:
         said = turns(messages)
-        asked = [number for number, (role, text) in enumerate(said) if role == "user" and text]
+        asked = questions(said)
         is_answered = any(role == "assistant" for role, _ in said[asked[-1] :]) if asked else True
         lines = staying.lines(user, said, None if is_answered else asked[-1])
         for number, text in lines.items():

@@ -105,6 +105,11 @@ def _places(said: Sequence[tuple[str, str]]) -> list[str]:
     return places
 
 
+def questions(said: Sequence[tuple[str, str]]) -> list[int]:
+    """The numbers of the user's messages that have words."""
+    return [number for number, (role, text) in enumerate(said) if role == "user" and text]
+
+
 def with_lines(content: Any, lines: str, kind: str = "text") -> Any:
     """A message's content after the lines: a text, or parts of this kind."""
     if isinstance(content, str):

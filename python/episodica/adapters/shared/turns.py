@@ -15,7 +15,7 @@ from episodica import EpisodicaError, MemorySystem
 
 from .connection import Connection
 from .protocol import Protocol
-from .recalling import StayingContexts
+from .recalling import StayingContexts, questions
 
 _log = logging.getLogger("episodica.adapters")
 
@@ -121,8 +121,7 @@ class Middleware:
         question = protocol.question(call)
         if self._staying is not None:
             said = protocol.turns(call)
-            users = [number for number, (role, text) in enumerate(said) if role == "user" and text]
-            asked = users[-1] if question else None
+            asked = questions(said)[-1] if question else None
             return protocol.with_lines(call, self._staying.lines(turn.user, said, asked)), turn
         if not question:
             return call, turn

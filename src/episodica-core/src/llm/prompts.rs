@@ -338,11 +338,9 @@ pub fn is_from_prompt(statement: &str) -> bool {
     } else {
         return false;
     };
-    let is_in = |source: &str| {
-        let source = single_line(source).to_lowercase();
-        pieces.iter().any(|piece| source.contains(piece))
-    };
-    FILES.iter().any(|(_, source)| is_in(source))
+    static SOURCES: ForkLazy<Vec<String>> =
+        ForkLazy::new(|| FILES.map(|(_, source)| single_line(source).to_lowercase()).to_vec());
+    SOURCES.iter().any(|source| pieces.iter().any(|piece| source.contains(piece)))
 }
 
 #[cfg(test)]

@@ -8,14 +8,13 @@ use ndarray::{Array2, Axis};
 
 use crate::clock::Moment;
 use crate::control::CallControl;
-use crate::engine::memory::follow::DecisionBasis;
-use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::erase::{still_learned, unknown};
+use crate::engine::writing::remember::append_facts;
 use crate::error::{Error, Result};
 use crate::model::{Episode, SemanticMemory};
 use crate::store::StateRecord;
@@ -89,7 +88,8 @@ pub(crate) fn shelve_records(
         kept.push(record.id().to_owned());
     }
     if !facts.is_empty() {
-        commit_facts(services, user, &facts, basis, control)?;
+        let known = known_rows(&user.view.read(), &facts);
+        append_facts(services, user, basis, &facts, known, control)?;
     }
     if !episodes.is_empty() {
         let learned = still_learned(services, user, &episodes);
@@ -102,34 +102,6 @@ pub(crate) fn shelve_records(
         }
     }
     Ok(kept.iter().filter_map(|id| user.find(id)).collect())
-}
-
-/// Stores the next revisions of facts, with their vectors.
-fn commit_facts(
-    services: &EngineServices,
-    user: &OpenUser,
-    facts: &[Arc<SemanticMemory>],
-    basis: DecisionBasis,
-    control: &dyn CallControl,
-) -> Result<()> {
-    let to = services.indexing();
-    let known = known_rows(&user.view.read(), facts);
-    let rows = match known {
-        Some(rows) => Some(rows),
-        None => {
-            let texts: Vec<&str> = facts.iter().map(|fact| &*fact.content).collect();
-            to.embed(&texts, control)?
-        }
-    };
-    let _writer = user.lock_writer_on(basis, true, &to)?;
-    user.store.append_semantic(facts, &[], &[])?;
-    user.note_change();
-    let mut view = user.view.write();
-    for (row, fact) in facts.iter().enumerate() {
-        let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-        view.put_fact(Arc::clone(fact), row, &to)?;
-    }
-    Ok(())
 }
 
 /// The present vectors of facts; `None` if one is missing.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ndarray::Array2;
 use serde_json::{Map, Value};
 
 use crate::clock::Moment;
@@ -303,22 +304,35 @@ pub(crate) fn put_facts(
     records: Vec<Arc<SemanticMemory>>,
     control: &dyn CallControl,
 ) -> Result<Arc<SemanticMemory>> {
-    let to = services.indexing();
-    let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
-    let rows = to.embed(&texts, control)?;
-    let writer = user.lock_writer_on(basis, true, &to)?;
-    user.store.append_semantic(&records, &[], &[])?;
-    user.note_change();
-    let mut view = user.view.write();
-    for (row, record) in records.iter().enumerate() {
-        let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-        view.put_fact(Arc::clone(record), row, &to)?;
-    }
-    drop(view);
-    drop(writer);
+    append_facts(services, user, basis, &records, None, control)?;
     compact_if_worth(services, user, control);
     let last = records.last().ok_or_else(|| Error::internal("the fact was not stored"))?;
     Ok(Arc::clone(last))
+}
+
+/// Appends facts to the log and adds them to the view, with their vectors if these are `known`.
+pub(crate) fn append_facts(
+    services: &EngineServices,
+    user: &OpenUser,
+    basis: DecisionBasis,
+    facts: &[Arc<SemanticMemory>],
+    known: Option<Array2<f32>>,
+    control: &dyn CallControl,
+) -> Result<()> {
+    let to = services.indexing();
+    let rows = match known {
+        Some(rows) => Some(rows),
+        None => to.embed(&facts.iter().map(|fact| &*fact.content).collect::<Vec<_>>(), control)?,
+    };
+    let _writer = user.lock_writer_on(basis, true, &to)?;
+    user.store.append_semantic(facts, &[], &[])?;
+    user.note_change();
+    let mut view = user.view.write();
+    for (row, fact) in facts.iter().enumerate() {
+        let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+        view.put_fact(Arc::clone(fact), row, &to)?;
+    }
+    Ok(())
 }
 
 /// The moment `seconds` from now.
