@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, ParamSpec, Protocol, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from fastapi import Request
 from starlette.responses import StreamingResponse
@@ -23,7 +24,6 @@ from .problems import ServiceError
 from .settings import ServerSettings
 from .slots import key_of, release_slot
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 # Threads in which the memory works; most of them wait for the disk.
@@ -31,10 +31,6 @@ _THREADS = 32
 # Threads that may wait for a language model.
 _FORMING_THREADS = 16
 _WATCHING_THREADS = 2
-# Threads that may wait for the record of requests, which another process may hold, and the longest
-# wait.
-_RECORD_THREADS = 4
-_RECORD_SECONDS = 30.0
 
 
 class Work:
@@ -47,12 +43,11 @@ class Work:
         self._watching_threads = ThreadPoolExecutor(
             _WATCHING_THREADS, thread_name_prefix="watching"
         )
-        self._record_threads = ThreadPoolExecutor(_RECORD_THREADS, thread_name_prefix="record")
         self._forming = Budget(shared, "forming", settings.max_forming, share, workers)
         self._exports = Budget(shared, "exports", settings.max_exports, share, workers)
 
     @asynccontextmanager
-    async def forming(self, request: Request) -> AsyncIterator[Form]:
+    async def forming(self, request: Request) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         """While this context lasts, the request may wait for a language model, and has no slot.
 
         Yields a callable that runs a function in a thread that may wait.
@@ -63,7 +58,7 @@ class Work:
         self._forming.take(key)
         try:
             release_slot(request.scope)
-            yield _Form(self._forming_threads)
+            yield partial(run_in, self._forming_threads)
         finally:
             self._forming.give(key)
 
@@ -85,35 +80,10 @@ class Work:
         async with asyncio.timeout(seconds):
             return await run_in(self._watching_threads, function)
 
-    async def record(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a function that uses the record of requests."""
-        try:
-            async with asyncio.timeout(_RECORD_SECONDS):
-                return await run_in(self._record_threads, function, *args, **kwargs)
-        except TimeoutError:
-            raise ServiceError(503, "the record of requests does not answer") from None
-
     def stop(self) -> None:
         """Begins nothing more, and waits for nothing."""
-        others = (self._forming_threads, self._watching_threads, self._record_threads)
-        for threads in (self.threads, *others):
+        for threads in (self.threads, self._forming_threads, self._watching_threads):
             threads.shutdown(wait=False, cancel_futures=True)
-
-
-class Form(Protocol):
-    """Runs a function that may wait for a language model."""
-
-    async def __call__(self, function: Callable[..., T], *args: Any) -> T:
-        """The result of the function."""
-        ...
-
-
-class _Form:
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self._threads = threads
-
-    async def __call__(self, function: Callable[..., T], *args: Any) -> T:
-        return await run_in(self._threads, function, *args)
 
 
 class Streamed(StreamingResponse):

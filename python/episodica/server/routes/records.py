@@ -48,7 +48,6 @@ from .shared import (
 )
 
 router = APIRouter(tags=["records"])
-_PAGES = {"messages": MessagePage, "episodes": EpisodePage, "facts": FactPage}
 _VIEWS = {"messages": MessageView, "episodes": EpisodeView, "facts": FactView}
 
 
