@@ -12,8 +12,6 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import Normalize, to_rgb
 from matplotlib.dates import AutoDateLocator, date2num
 
 from ..queries import search
@@ -34,6 +32,7 @@ _LEFT, _BOTTOM, _TOP = 0.3, 0.35, 0.6
 _LIST_LEFT = _LEFT + _SIDE + 0.45
 _MAX_TITLES = 20
 _UNNAMED = 0.6
+_MARGIN = 0.05
 _SHORTEST_BAR_DAYS = 0.01
 
 
@@ -136,95 +135,42 @@ def draw(
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
     for side in axes.spines.values():
         side.set(visible=True, color=theme.line)
-    margin = 0.05
+    room = 1 - 2 * _MARGIN
     dot = min(_DOT_INCHES, 3.2 / np.sqrt(len(episodes))) / _SIDE
-    true = margin + (1 - 2 * margin) * coordinates(cosines)
-    shown = margin + (1 - 2 * margin) * apart(
-        (true - margin) / (1 - 2 * margin), dot * 1.12 / (1 - 2 * margin)
-    )
-    times = [float(date2num(episode.timestamp)) for episode in episodes]
-    scale = Normalize(min(times), max(max(times), min(times) + 1e-6))
+    true = coordinates(cosines)
+    places = _MARGIN + room * apart(true, dot * 1.12 / room)
+    times = np.array([float(date2num(episode.timestamp)) for episode in episodes])
     named = landmarks(true, [episode.message_count for episode in episodes])
-    numbers = {place: number for number, place in enumerate(named, 1)}
-    for place, (here, there, when) in enumerate(zip(true, shown, times, strict=True)):
-        colour = colormaps["cividis"](scale(when))
-        if np.hypot(*(here - there)) > dot / 4:
-            axes.plot(*zip(here, there, strict=True), color=theme.faint, linewidth=0.7, zorder=1)
-            axes.plot(*here, marker=".", markersize=3, color=theme.faint, zorder=1)
-        size = dot * _SIDE * 72 * (1.0 if place in numbers else _UNNAMED)
-        axes.plot(
-            *there,
-            marker="o",
-            markersize=size,
-            color=colour,
-            markeredgecolor=theme.faint,
-            markeredgewidth=0.6,
-            zorder=2,
-        )
-        if place not in numbers:
-            continue
-        ink = "#000000" if _luminance(colour) > 0.35 else "#ffffff"
-        axes.text(
-            there[0],
-            there[1],
-            str(numbers[place]),
-            ha="center",
-            va="center",
-            color=ink,
-            fontproperties=font(min(SMALL, size * 0.45)),
-            zorder=3,
-        )
+    points = dot * _SIDE * 72
+    sizes = np.where(np.isin(np.arange(len(episodes)), named), points, points * _UNNAMED) ** 2
+    look: dict[str, Any] = {"edgecolors": theme.faint, "linewidths": 0.6}
+    dots = axes.scatter(places[:, 0], places[:, 1], s=sizes, c=times, cmap="cividis", **look)
+    for number, place in enumerate(named, 1):
+        # The later half of the colours is light.
+        ink = "#000000" if times[place] > (times.min() + times.max()) / 2 else "#ffffff"
+        look = {"ha": "center", "va": "center", "color": ink}
+        across, up = places[place]
+        prop = font(min(SMALL, points * 0.45))
+        axes.text(across, up, str(number), fontproperties=prop, **look)
     _list(figure, [episodes[place] for place in named], len(episodes))
-    if max(times) - min(times) > _SHORTEST_BAR_DAYS:
-        _colour_bar(figure, scale)
+    if np.ptp(times) > _SHORTEST_BAR_DAYS:
+        bar = figure.axes_at(_LIST_LEFT, _BOTTOM + 0.1, WIDTH_INCHES - _LIST_LEFT - 0.4, 0.12)
+        locator = AutoDateLocator(minticks=2, maxticks=5)
+        labels = date_labels(locator, UTC, show_offset=False)
+        figure.colorbar(dots, bar, orientation="horizontal", ticks=locator, format=labels)
     return figure
-
-
-def _luminance(colour: Any) -> float:
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in to_rgb(colour)
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _list(figure: MemoryFigure, episodes: Sequence[Episode], total: int) -> None:
     """The legend of the numbers: the titles of ``episodes``, which are some of ``total``."""
-    theme = figure.theme
-    top = _BOTTOM + _SIDE - 0.1
+    line = _BOTTOM + _SIDE - 0.1
     if len(episodes) < total:
         words = f"{len(episodes)} of them, long ones from all parts of the map:"
-        figure.write(_LIST_LEFT, top, words, color=theme.faint, size=SMALL)
-        top -= _ROW_INCHES
+        figure.write(_LIST_LEFT, line, words, color=figure.theme.faint, size=SMALL)
+        line -= _ROW_INCHES
     for number, episode in enumerate(episodes, 1):
-        line = top - _ROW_INCHES * (number - 1)
         figure.write(_LIST_LEFT + 0.22, line, str(number), size=SMALL, ha="right", weight="bold")
-        figure.write(
-            _LIST_LEFT + 0.32,
-            line,
-            episode.timestamp.date().isoformat(),
-            size=SMALL,
-            color=theme.faint,
-        )
-        figure.write(
-            _LIST_LEFT + 1.08,
-            line,
-            episode.title or "(no title)",
-            WIDTH_INCHES - _LIST_LEFT - 1.25,
-            size=SMALL,
-        )
-
-
-def _colour_bar(figure: MemoryFigure, scale: Normalize) -> None:
-    axes = figure.axes_at(_LIST_LEFT, _BOTTOM + 0.1, WIDTH_INCHES - _LIST_LEFT - 0.4, 0.12)
-    axes.imshow(
-        np.linspace(0, 1, 256)[None],
-        aspect="auto",
-        cmap="cividis",
-        extent=(scale.vmin or 0.0, scale.vmax or 1.0, 0, 1),
-    )
-    axes.set_yticks([])
-    axes.xaxis_date()
-    locator = AutoDateLocator(minticks=2, maxticks=5)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(date_labels(locator, UTC, show_offset=False))
+        figure.write(_LIST_LEFT + 0.32, line, str(episode.timestamp.date()), size=SMALL)
+        words, room = episode.title or "(no title)", WIDTH_INCHES - _LIST_LEFT - 1.3
+        figure.write(_LIST_LEFT + 1.1, line, words, room, size=SMALL)
+        line -= _ROW_INCHES

@@ -9,24 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 
-from matplotlib.patches import Patch
-
 from ..results import Hit
 from .style import (
     BLUE,
     GREEN,
+    LEFT,
     ORANGE,
     PALETTE,
     PURPLE,
-    SIZE,
+    ROW,
     SKY,
-    SMALL,
     VERMILION,
-    WIDTH_INCHES,
     YELLOW,
     MemoryFigure,
     empty,
-    font,
     theme_of,
 )
 
@@ -47,9 +43,8 @@ _COLOURS = {
     "norlift": YELLOW,
 }
 _HATCHES = ("", "////", "....", "xxxx", "++++")
-_ROW_INCHES, _HEAD_INCHES, _FOOT_INCHES = 0.27, 0.4, 0.8
-_LEFT, _AXIS_LEFT = 0.2, 5.0
-_AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 0.85
+_HEAD_INCHES, _FOOT_INCHES = 0.4, 0.8
+_AXIS_LEFT = 5.0
 
 
 def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) -> MemoryFigure:
@@ -63,21 +58,16 @@ def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) ->
     if not kinds:
         return empty(theme, heading, "There are no hits.")
     rows = {kind: sorted(found, key=lambda hit: hit.rank)[:limit] for kind, found in kinds.items()}
-    height = 0.45 + sum(
-        _HEAD_INCHES + _ROW_INCHES * len(found) + _FOOT_INCHES for found in rows.values()
-    )
-    figure = MemoryFigure(height, theme)
+    heights = [_HEAD_INCHES + ROW * len(found) + _FOOT_INCHES for found in rows.values()]
+    figure = MemoryFigure(0.45 + sum(heights), theme)
     figure.heading(heading, "")
-    top = height - 0.45
-    for kind, found in rows.items():
-        name = _KINDS.get(kind, kind)
-        note = (
-            f"the first {len(found)} of {len(kinds[kind])}" if len(found) < len(kinds[kind]) else ""
-        )
-        figure.write(_LEFT, top - 0.22, f"{name}  {note}", weight="bold")
-        top -= _HEAD_INCHES + _ROW_INCHES * len(found)
-        _draw_kind(figure, found, top)
-        top -= _FOOT_INCHES
+    top = sum(heights)
+    for (kind, found), height in zip(rows.items(), heights, strict=True):
+        few = len(found) < len(kinds[kind])
+        note = f"  the first {len(found)} of {len(kinds[kind])}" if few else ""
+        figure.write(LEFT, top - 0.22, f"{_KINDS.get(kind, kind)}{note}", weight="bold")
+        _draw_kind(figure, found, top - _HEAD_INCHES)
+        top -= height
     return figure
 
 
@@ -96,63 +86,24 @@ def terms(hit: Hit) -> dict[str, float]:
     return {name: value for name, value in hit.scores.items() if name not in sums}
 
 
-def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], bottom: float) -> None:
-    theme = figure.theme
-    axes = figure.axes_at(_AXIS_LEFT, bottom, _AXIS_WIDTH, _ROW_INCHES * len(hits))
-    axes.set_ylim(len(hits), 0)
-    axes.set_yticks([])
+def _draw_kind(figure: MemoryFigure, hits: Sequence[Hit], top: float) -> None:
+    axes = figure.rows(top, len(hits), _AXIS_LEFT)
     parts = [{name: value for name, value in terms(hit).items() if isfinite(value)} for hit in hits]
     names = list(dict.fromkeys(name for part in parts for name in part))
-    look = _looks(names)
+    looks = _looks(names)
     furthest = 0.0
     for row, (hit, part) in enumerate(zip(hits, parts, strict=True)):
-        ends = {True: 0.0, False: 0.0}
-        for name in names:
-            value = part.get(name, 0.0)
-            colour, hatch = look[name]
-            axes.barh(
-                row + 0.5,
-                value,
-                0.66,
-                left=ends[value >= 0],
-                color=colour,
-                hatch=hatch,
-                edgecolor=theme.edge,
-                linewidth=0.6,
-            )
-            ends[value >= 0] += value
-        furthest = max(furthest, ends[True])
-        words = f"{hit.rank}  {_label(hit)}"
-        figure.write(
-            _LEFT,
-            bottom + _ROW_INCHES * (len(hits) - row - 0.5),
-            words,
-            _AXIS_LEFT - _LEFT - 0.2,
-            size=SIZE,
-        )
-        axes.annotate(
-            f"{hit.score:.3f}",
-            (ends[True], row + 0.5),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            color=theme.text,
-            fontproperties=font(SMALL),
-            annotation_clip=False,
-        )
-    axes.axvline(0, color=theme.faint, linewidth=0.8)
-    axes.grid(axis="x", color=theme.line, linewidth=0.6)
-    axes.set_axisbelow(True)
+        figure.label(axes, row, f"{hit.rank}  {_label(hit)}")
+        bars = [(part[name], *looks[name]) for name in names if name in part]
+        furthest = max(furthest, figure.stack(axes, row, bars, f"{hit.score:.3f}"))
+    axes.axvline(0, color=figure.theme.faint, linewidth=0.8)
     if furthest > 0:
         axes.set_xlim(right=furthest * 1.02)
         # The locator also proposes ticks beyond the limit, where their labels would be cut.
         axes.set_xticks([tick for tick in axes.get_xticks() if tick <= furthest * 1.02])
-    handles = [
-        Patch(facecolor=look[name][0], hatch=look[name][1], edgecolor=theme.edge, linewidth=0.6)
-        for name in names
-    ]
     if names:
-        figure.key(axes, handles, names, bottom - 0.32, _AXIS_LEFT, 6)
+        bottom = top - ROW * len(hits) - 0.32
+        figure.key(axes, figure.samples(looks.values()), names, bottom, _AXIS_LEFT)
 
 
 def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What all charts share: self-displaying figures, light and dark colours, fitted text.
+"""What all charts share: figures that show themselves, rows, light and dark colours, fitted text.
 
 Called by the other modules of this package only.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from functools import lru_cache
@@ -21,6 +21,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 from PIL import Image
 
@@ -31,12 +33,17 @@ from ..visible import visible
 
 ThemeName: TypeAlias = Literal["light", "dark"]
 
+# The length of a bar, its colour and its hatch.
+Part: TypeAlias = tuple[float, str, str]
+
 # The palette of Okabe and Ito, for every kind of colour vision; without black, for dark pages.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 VERMILION, SKY, YELLOW = "#D55E00", "#56B4E9", "#F0E442"
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW)
 
 WIDTH_INCHES = 11.0
+LEFT = 0.2
+ROW = 0.27
 SIZE = 9.0
 SMALL = 8.0
 # Images have 150 dots per inch, which is sharp on dense screens; notebooks show an inch as 96 dots.
@@ -44,25 +51,10 @@ _DOTS_PER_INCH = 150
 _SCREEN_DOTS_PER_INCH = 96
 # Fallback fonts for scripts that matplotlib's own font lacks.
 _HELPERS = (
-    "DejaVu Sans",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Noto Sans SC",
-    "Source Han Sans SC",
-    "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei",
-    "Droid Sans Fallback",
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "SimHei",
-    "Noto Sans Hebrew",
-    "Noto Sans Arabic",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-    "Noto Emoji",
-    "Symbola",
-    "Arial Unicode MS",
+    *("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC"),
+    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "PingFang SC"),
+    *("Hiragino Sans GB", "Microsoft YaHei", "SimHei", "Noto Sans Hebrew", "Noto Sans Arabic"),
+    *("Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji", "Symbola", "Arial Unicode MS"),
 )
 _log = logging.getLogger("episodica.plot")
 _MISSING = "\N{WHITE SQUARE}"
@@ -167,11 +159,61 @@ class MemoryFigure(Figure):
     def heading(self, words: str, note: str) -> None:
         """The line on top of the chart."""
         up = self.get_size_inches()[1]
-        title = self.write(0.2, up - 0.25, words, 7.5, size=12, weight="bold")
+        title = self.write(LEFT, up - 0.25, words, 7.5, size=12, weight="bold")
         used = title.get_window_extent().width / self.dpi
-        self.write(
-            0.2 + used + 0.15, up - 0.26, note, WIDTH_INCHES - used - 0.5, color=self.theme.faint
+        self.write(0.35 + used, up - 0.26, note, WIDTH_INCHES - used - 0.5, color=self.theme.faint)
+
+    def rows(self, top: float, count: int, left: float = 5.4, rest: float = 0.85) -> Axes:
+        """Axes with rows of one height, the first on top; ``left`` and ``rest`` are room aside."""
+        axes = self.axes_at(left, top - ROW * count, WIDTH_INCHES - left - rest, ROW * count)
+        axes.set_ylim(count, 0)
+        axes.set_yticks([])
+        axes.grid(axis="x", color=self.theme.line, linewidth=0.6)
+        axes.set_axisbelow(True)
+        return axes
+
+    def label(self, axes: Axes, row: int, words: str, left: float = LEFT, **style: Any) -> Text:
+        """Words on the left of a row, cut where its axes begin."""
+        across, up = self.get_size_inches()
+        box = axes.get_position()
+        middle = box.y1 * up - ROW * (row + 0.5)
+        return self.write(left, middle, words, box.x0 * across - left - 0.15, **style)
+
+    def strike(self, words: Text) -> None:
+        """A line through words."""
+        across, up = self.get_size_inches() * self.dpi
+        box = words.get_window_extent()
+        middle = [(box.y0 + box.height * 0.45) / up] * 2
+        ends = [box.x0 / across, box.x1 / across]
+        self.add_artist(Line2D(ends, middle, color=words.get_color(), linewidth=0.9))
+
+    def stack(self, axes: Axes, row: int, parts: Iterable[Part], words: str) -> float:
+        """Bars end to end in a row, the words after them; returns where the last bar ends."""
+        ends = {True: 0.0, False: 0.0}
+        look: dict[str, Any] = {"edgecolor": self.theme.edge, "linewidth": 0.6}
+        for value, colour, hatch in parts:
+            left = ends[value >= 0]
+            axes.barh(row + 0.5, value, 0.66, left=left, color=colour, hatch=hatch, **look)
+            ends[value >= 0] += value
+        axes.annotate(
+            words,
+            (ends[True], row + 0.5),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            color=self.theme.text,
+            fontproperties=font(SMALL),
+            annotation_clip=False,
         )
+        return ends[True]
+
+    def samples(self, looks: Iterable[tuple[str, str]]) -> list[Artist]:
+        """Samples of colours with their hatches, for a legend."""
+        edge = self.theme.edge
+        return [
+            Patch(facecolor=colour, hatch=hatch, edgecolor=edge, linewidth=0.6)
+            for colour, hatch in looks
+        ]
 
     def key(
         self,
@@ -179,14 +221,14 @@ class MemoryFigure(Figure):
         handles: Sequence[Artist],
         labels: Sequence[str],
         bottom: float,
-        left: float,
-        columns: int,
+        left: float = LEFT,
+        columns: int = 6,
     ) -> None:
         """The legend, its upper left corner at a place in inches."""
         across, up = self.get_size_inches()
         axes.legend(
-            handles=list(handles),
-            labels=list(labels),
+            handles,
+            labels,
             loc="upper left",
             bbox_to_anchor=(left / across, bottom / up),
             bbox_transform=self.transFigure,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from math import ceil
+from math import ceil, inf
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -17,10 +18,10 @@ from .style import (
     GREEN,
     ORANGE,
     PURPLE,
+    ROW,
     SKY,
     SMALL,
     VERMILION,
-    WIDTH_INCHES,
     YELLOW,
     MemoryFigure,
     Theme,
@@ -44,9 +45,7 @@ _REASONS = {
     "imported": ("imported", SKY, "p"),
 }
 _OTHER = ("other", PURPLE, "h")
-_EPISODE_INCHES, _FACT_INCHES = 0.3, 0.2
-_LEFT, _DATE_WIDTH, _AXIS_LEFT = 0.2, 0.85, 5.9
-_AXIS_WIDTH = WIDTH_INCHES - _AXIS_LEFT - 0.35
+_TITLE_LEFT, _FACT_LEFT = 1.05, 1.25
 _TOP, _AXIS_LABELS, _LEGEND_ROW_INCHES = 0.65, 0.45, 0.19
 _LEGEND_COLUMNS = 5
 _EVENT = "d"
@@ -66,67 +65,43 @@ def draw(
     if not episodes:
         return empty(theme, heading, "There are no episodes.")
     learned = learned_from(episodes, sorted(known, key=lambda fact: -fact.importance))
-    shown = {one.episode_id: learned[one.episode_id][:facts] for one in episodes}
-    left_out = {
-        one.episode_id: len(learned[one.episode_id]) - len(shown[one.episode_id])
-        for one in episodes
-    }
-    lines = sum(_height(len(shown[one.episode_id]), left_out[one.episode_id]) for one in episodes)
-    handles, labels = _key(theme, episodes, [fact for facts in shown.values() for fact in facts])
-    bottom = _AXIS_LABELS + _LEGEND_ROW_INCHES * ceil(len(labels) / _LEGEND_COLUMNS) + 0.2
-    figure = MemoryFigure(_TOP + lines + bottom, theme)
-    note = (
-        f"the newest {len(episodes)} episodes"
-        if more
-        else f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}"
+    rows: list[Episode | SemanticMemory | int] = []
+    for one in episodes:
+        own = learned[one.episode_id]
+        rows += [one, *own[:facts], *([len(own) - facts] if len(own) > facts else [])]
+    handles, labels = _key(
+        episodes, [one for one in rows if isinstance(one, SemanticMemory)], theme
     )
+    bottom = _AXIS_LABELS + _LEGEND_ROW_INCHES * ceil(len(labels) / _LEGEND_COLUMNS) + 0.2
+    top = bottom + ROW * len(rows)
+    figure = MemoryFigure(_TOP + top, theme)
+    count = f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}"
     zone = episodes[-1].timestamp.tzinfo or UTC
-    figure.heading(heading, f"{note} · times in {zone.tzname(None)}")
-    axes = _time_axis(figure, episodes, bottom, lines, zone)
-    place = lines
-    for episode in episodes:
-        place -= _EPISODE_INCHES
-        _draw_episode(figure, axes, episode, bottom, place + _EPISODE_INCHES / 2 - 0.03)
-        for fact in shown[episode.episode_id]:
-            place -= _FACT_INCHES
-            _draw_fact(figure, axes, fact, bottom, place + _FACT_INCHES / 2)
-        if left_out[episode.episode_id]:
-            place -= _FACT_INCHES
-            count = left_out[episode.episode_id]
-            words = f"and {count} more fact{'s' if count > 1 else ''}"
-            figure.write(
-                _LEFT + _DATE_WIDTH + 0.2,
-                bottom + place + _FACT_INCHES / 2,
-                words,
-                color=theme.faint,
-                size=SMALL,
-                style="italic",
-            )
-    figure.key(axes, handles, labels, bottom - _AXIS_LABELS, _LEFT, _LEGEND_COLUMNS)
+    note = f"{'the newest ' if more else ''}{count} · times in {zone.tzname(None)}"
+    figure.heading(heading, note)
+    axes = figure.rows(top, len(rows), 5.9, 0.35)
+    _set_time(figure, axes, episodes, zone)
+    for place, row in enumerate(rows):
+        if isinstance(row, Episode):
+            _draw_episode(figure, axes, place, row)
+        elif isinstance(row, SemanticMemory):
+            _draw_fact(figure, axes, place, row)
+        else:
+            rest = f"and {row} more fact{'s' if row > 1 else ''}"
+            figure.label(axes, place, rest, _FACT_LEFT, color=theme.faint, size=SMALL)
+    figure.key(axes, handles, labels, bottom - _AXIS_LABELS, columns=_LEGEND_COLUMNS)
     return figure
 
 
-def _height(facts: int, left_out: int) -> float:
-    return _EPISODE_INCHES + _FACT_INCHES * (facts + bool(left_out))
-
-
-def _time_axis(
-    figure: MemoryFigure, episodes: Sequence[Episode], bottom: float, lines: float, zone: tzinfo
-) -> Axes:
-    axes = figure.axes_at(_AXIS_LEFT, bottom, _AXIS_WIDTH, lines)
+def _set_time(figure: MemoryFigure, axes: Axes, episodes: Sequence[Episode], zone: tzinfo) -> None:
     start = min(one.timestamp for one in episodes)
     end = max(_end(one) for one in episodes)
     margin = max((end - start) * 0.03, timedelta(minutes=10))
     axes.set_xlim(_number(start, -margin), _number(end, margin))
-    axes.set_ylim(0, lines)
-    axes.set_yticks([])
     locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(date_labels(locator, zone))
     axes.xaxis.get_offset_text().set(color=figure.theme.faint, fontproperties=font(SMALL))
-    axes.grid(axis="x", color=figure.theme.line, linewidth=0.6)
-    axes.set_axisbelow(True)
-    return axes
 
 
 def _end(episode: Episode) -> datetime:
@@ -141,92 +116,43 @@ def _number(moment: datetime, shift: timedelta = timedelta()) -> float:
     return float(date2num(moved))
 
 
-def _draw_episode(
-    figure: MemoryFigure, axes: Axes, episode: Episode, bottom: float, height: float
-) -> None:
+def _draw_episode(figure: MemoryFigure, axes: Axes, row: int, episode: Episode) -> None:
     theme = figure.theme
-    figure.write(
-        _LEFT, bottom + height, episode.timestamp.date().isoformat(), color=theme.faint, size=SMALL
-    )
-    width = _AXIS_LEFT - _LEFT - _DATE_WIDTH - 0.15
-    figure.write(
-        _LEFT + _DATE_WIDTH, bottom + height, episode.title or "(no title)", width, weight="bold"
-    )
+    date = episode.timestamp.date().isoformat()
+    figure.label(axes, row, date, color=theme.faint, size=SMALL)
+    figure.label(axes, row, episode.title or "(no title)", _TITLE_LEFT, weight="bold")
+    middle = [row + 0.5] * 2
     start, end = _number(episode.timestamp), _number(_end(episode))
+    dots = (0, (1, 2))
+    axes.plot([axes.get_xlim()[0], start], middle, color=theme.line, linewidth=0.8, linestyle=dots)
+    axes.plot([start, end], middle, color=theme.text, linewidth=3, solid_capstyle="butt")
+    axes.plot([end], middle[:1], clip_on=False, **_mark(episode, theme))
+
+
+def _mark(episode: Episode, theme: Theme) -> dict[str, Any]:
+    """The look of the mark that tells why an episode ended."""
     _, colour, shape = _reason(episode)
-    axes.plot(
-        [axes.get_xlim()[0], start],
-        [height, height],
-        color=theme.line,
-        linewidth=0.8,
-        linestyle=(0, (1, 2)),
-    )
-    axes.plot([start, end], [height, height], color=theme.text, linewidth=3, solid_capstyle="butt")
-    axes.plot(
-        [end],
-        [height],
-        marker=shape,
-        markersize=8,
-        color=colour,
-        markeredgecolor=theme.text,
-        markeredgewidth=0.7,
-        clip_on=False,
-    )
+    edge = {"markeredgecolor": theme.text, "markeredgewidth": 0.7}
+    return {"marker": shape, "markersize": 8, "color": colour, "linestyle": "", **edge}
 
 
-def _draw_fact(
-    figure: MemoryFigure, axes: Axes, fact: SemanticMemory, bottom: float, height: float
-) -> None:
-    theme = figure.theme
-    left = _LEFT + _DATE_WIDTH + 0.2
-    label = figure.write(
-        left, bottom + height, fact.content, _AXIS_LEFT - left - 0.15, color=theme.faint, size=SMALL
-    )
-    colour = theme.faint
-    low, high = axes.get_xlim()
-    start = _number(fact.valid_from)
-    dashes: str | tuple[int, tuple[int, int]] = "-"
+def _draw_fact(figure: MemoryFigure, axes: Axes, row: int, fact: SemanticMemory) -> None:
+    """A line from when a fact became true to its end; an event happened, it does not go on."""
+    colour = figure.theme.faint
+    label = figure.label(axes, row, fact.content, _FACT_LEFT, color=colour, size=SMALL)
     if not fact.is_current:
-        box = label.get_window_extent()
-        across, up = figure.get_size_inches() * figure.dpi
-        middle = (box.y0 + box.height * 0.45) / up
-        figure.add_artist(
-            Line2D(
-                [box.x0 / across, box.x1 / across],
-                [middle, middle],
-                color=theme.faint,
-                linewidth=0.9,
-            )
-        )
-        dashes = (0, (2, 1))
-    if fact.kind == "event":
-        # An event happened; it does not go on.
-        marker = "<" if start < low else ">" if start > high else _EVENT
-        axes.plot(
-            [min(max(start, low), high)],
-            [height],
-            marker=marker,
-            markersize=4.5,
-            color=colour,
-            clip_on=False,
-        )
-        return
-    end = high if fact.valid_to is None else _number(fact.valid_to)
-    axes.plot(
-        [max(start, low), max(min(end, high), low)],
-        [height, height],
-        color=colour,
-        linewidth=1.6,
-        linestyle=dashes,
-    )
-    if low <= start <= high:
-        axes.plot([start], [height], marker="|", markersize=6, markeredgewidth=1.6, color=colour)
-    if start < low:
-        axes.plot([low], [height], marker="<", markersize=4.5, color=colour, clip_on=False)
-    if fact.valid_to is None or end > high:
-        axes.plot([high], [height], marker=">", markersize=4.5, color=colour, clip_on=False)
-    elif end >= low:
-        axes.plot([end], [height], marker="|", markersize=6, markeredgewidth=1.6, color=colour)
+        figure.strike(label)
+    low, high = axes.get_xlim()
+    moments = [_number(fact.valid_from)]
+    if fact.kind != "event":
+        moments.append(inf if fact.valid_to is None else _number(fact.valid_to))
+    shown = [min(max(one, low), high) for one in moments]
+    style = "-" if fact.is_current else "--"
+    axes.plot(shown, [row + 0.5] * len(shown), color=colour, linewidth=1.6, linestyle=style)
+    inside = _EVENT if fact.kind == "event" else "|"
+    for moment, place in zip(moments, shown, strict=True):
+        mark = "<" if moment < low else ">" if moment > high else inside
+        axes.plot([place], [row + 0.5], marker=mark, markersize=5, color=colour, clip_on=False)
 
 
 def _reason(episode: Episode) -> tuple[str, str, str]:
@@ -234,34 +160,15 @@ def _reason(episode: Episode) -> tuple[str, str, str]:
 
 
 def _key(
-    theme: Theme, episodes: Sequence[Episode], facts: Sequence[SemanticMemory]
+    episodes: Sequence[Episode], facts: Sequence[SemanticMemory], theme: Theme
 ) -> tuple[list[Artist], list[str]]:
-    handles: list[Artist] = []
-    labels = []
-    for words, colour, shape in dict.fromkeys(map(_reason, episodes)):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                linestyle="",
-                marker=shape,
-                markersize=8,
-                color=colour,
-                markeredgecolor=theme.text,
-                markeredgewidth=0.7,
-            )
-        )
-        labels.append(words)
+    marks: dict[str, Artist] = {
+        _reason(one)[0]: Line2D([], [], **_mark(one, theme)) for one in episodes
+    }
+    look: dict[str, Any] = {"color": theme.faint, "markersize": 5}
     if any(fact.kind != "event" for fact in facts):
-        handles.append(
-            Line2D(
-                [], [], color=theme.faint, linewidth=1.6, marker=">", markersize=4.5, markevery=[1]
-            )
-        )
-        labels.append("fact; with an arrow: current")
+        arrow = Line2D([], [], linewidth=1.6, marker=">", markevery=[1], **look)
+        marks["fact; with an arrow: current"] = arrow
     if any(fact.kind == "event" for fact in facts):
-        handles.append(
-            Line2D([], [], linestyle="", color=theme.faint, marker=_EVENT, markersize=4.5)
-        )
-        labels.append("event")
-    return handles, labels
+        marks["event"] = Line2D([], [], linestyle="", marker=_EVENT, **look)
+    return list(marks.values()), list(marks)
