@@ -9,7 +9,7 @@ use super::source::{EpisodeSource, SourceTurn};
 use super::units::TurnUnit;
 use crate::clock::Moment;
 use crate::text::heads::SentenceHeads;
-use crate::text::time::{resolve_text, with_dates};
+use crate::text::time::with_dates;
 use crate::text::vocabulary::{CHINESE_WEEKDAYS, ENGLISH_WEEKDAYS, months};
 use crate::text::{Language, count_tokens};
 
@@ -87,7 +87,7 @@ fn compressed(source: &EpisodeSource) -> String {
 fn assembled(source: &EpisodeSource, keeps: &dyn Fn(usize, usize) -> bool) -> String {
     let (mut lines, mut day, mut is_cut) = (Vec::new(), None, false);
     for (at, turn) in source.turns.iter().enumerate() {
-        let Some(said) = spoken(turn, &|number| keeps(at, number)) else {
+        let Some(said) = spoken(source, turn, &|number| keeps(at, number)) else {
             is_cut |= !turn.units.is_empty();
             continue;
         };
@@ -112,7 +112,11 @@ fn assembled(source: &EpisodeSource, keeps: &dyn Fn(usize, usize) -> bool) -> St
 
 /// What a message says, its dates resolved, without the units that are not kept; `None` if nothing
 /// is.
-fn spoken(turn: &SourceTurn, keeps: &dyn Fn(usize) -> bool) -> Option<String> {
+fn spoken(
+    source: &EpisodeSource,
+    turn: &SourceTurn,
+    keeps: &dyn Fn(usize) -> bool,
+) -> Option<String> {
     let (mut out, mut at, mut is_cut) = (String::new(), 0, false);
     for (number, unit) in turn.units.iter().enumerate() {
         if !keeps(number) {
@@ -125,7 +129,7 @@ fn spoken(turn: &SourceTurn, keeps: &dyn Fn(usize) -> bool) -> Option<String> {
                 gap.into()
             };
             out.push_str(if out.is_empty() { gap.trim_start() } else { &gap });
-            out.push_str(&dated(turn, unit));
+            out.push_str(&dated(source, turn, unit));
         }
         at = unit.end;
     }
@@ -141,14 +145,16 @@ fn spoken(turn: &SourceTurn, keeps: &dyn Fn(usize) -> bool) -> Option<String> {
 }
 
 /// A unit as it was said, with its dates.
-fn dated(turn: &SourceTurn, unit: &TurnUnit) -> String {
+fn dated(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> String {
     let text = turn.unit_text(unit);
     if unit.is_code {
         return clip_lines(text);
     }
     match clip(text, MAX_UNIT_BYTES) {
-        Cow::Borrowed(text) => with_dates(text, turn.dates(unit)),
-        Cow::Owned(text) => resolve_text(&text, turn.moment, turn.language),
+        Cow::Borrowed(text) => {
+            with_dates(text, unit.dates.get_or_init(|| source.dates(turn, unit.start, text)))
+        }
+        Cow::Owned(text) => with_dates(&text, &source.dates(turn, unit.start, &text)),
     }
 }
 

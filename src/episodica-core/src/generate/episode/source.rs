@@ -10,7 +10,7 @@ use super::lexicon::{KeyMap, exact_key, key};
 use super::units::{TurnUnit, TurnWord, units};
 use crate::clock::Moment;
 use crate::model::Message;
-use crate::text::time::{NamedDates, TimeMention, follow_named, mentions_in};
+use crate::text::time::{TimeMention, mentions_after};
 use crate::text::{Language, language};
 
 /// Number of bytes read from the start of a long message …
@@ -19,8 +19,6 @@ const FRONT_BYTES: usize = 6_000;
 const BACK_BYTES: usize = 1_500;
 /// Number of bytes at the start of a message that are used to detect its language.
 const LANGUAGE_BYTES: usize = 120;
-/// Number of sentences before a day without its month that may name the month.
-const NAMED_BEFORE: usize = 6;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
@@ -148,6 +146,14 @@ impl EpisodeSource {
         cut.filter(|cut| cut.len() > 8).unwrap_or(text)
     }
 
+    /// The times that `part` mentions, a part of the sentence that begins at `place` of a turn.
+    pub fn dates(&self, turn: &SourceTurn, place: usize, part: &str) -> Vec<TimeMention> {
+        let own = turn.units.iter().rev().filter(|unit| unit.end <= place);
+        let earlier = self.turns[..turn.message].iter().rev().map(|turn| &*turn.text);
+        let before = own.map(|unit| turn.unit_text(unit)).chain(earlier);
+        mentions_after(before, part, turn.moment, turn.language)
+    }
+
     /// The speaker of a turn.
     pub fn speaker(&self, turn: &SourceTurn) -> &SourceSpeaker {
         &self.speakers[turn.speaker]
@@ -204,23 +210,6 @@ impl SourceTurn {
     /// The text of a unit.
     pub fn unit_text(&self, unit: &TurnUnit) -> &str {
         &self.text[unit.start..unit.end]
-    }
-
-    /// The times that a unit mentions; computed on first use.
-    pub fn dates<'a>(&self, unit: &'a TurnUnit) -> &'a [TimeMention] {
-        unit.dates.get_or_init(|| {
-            let mut found = mentions_in(self.unit_text(unit), self.moment, self.language);
-            let today = self.moment.local().date();
-            for mention in found.iter_mut().filter(|one| one.naming == NamedDates::NoMonth) {
-                // "Monday 16 June. Back on the 17th."
-                let before = self.units.iter().rev().filter(|other| other.end <= unit.start);
-                let mut named = before.take(NAMED_BEFORE).map(|other| self.dates(other));
-                if let Some(earlier) = named.find(|dates| !dates.is_empty()) {
-                    follow_named(mention, earlier, today);
-                }
-            }
-            found
-        })
     }
 
     /// The text of a word.

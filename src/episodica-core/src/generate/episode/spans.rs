@@ -38,6 +38,8 @@ pub(super) struct TellingSpan<'a> {
     pub turn: &'a SourceTurn,
     /// The sentence without the listener's name and opening words.
     pub text: &'a str,
+    /// Where the sentence begins in its turn, in bytes.
+    pub place: usize,
     /// How well it tells the episode.
     pub score: f32,
     /// How much a careful secretary would note it.
@@ -129,6 +131,7 @@ fn telling_span<'a>(
     (heads.small_talk <= most).then_some(TellingSpan {
         turn,
         text,
+        place: unit.start,
         score: heads.title,
         worth: heads.worth,
     })

@@ -5,7 +5,7 @@ use super::quotation::quotation;
 use super::source::EpisodeSource;
 use super::spans::TellingSpan;
 use crate::text::Language;
-use crate::text::time::resolve_text;
+use crate::text::time::with_dates;
 
 /// Maximum number of tokens of a summary.
 pub(super) const MAX_TOKENS: usize = 100;
@@ -57,9 +57,9 @@ fn first_words(source: &EpisodeSource) -> String {
 
 fn assembled(source: &EpisodeSource, spans: &[TellingSpan<'_>], chosen: &[usize]) -> String {
     let told = chosen.iter().filter_map(|at| {
-        let TellingSpan { turn, .. } = spans[*at];
+        let TellingSpan { turn, place, .. } = spans[*at];
         let span = spans[*at].shortened(MAX_CHARS)?;
-        let dated = resolve_text(span, turn.moment, turn.language);
+        let dated = with_dates(span, &source.dates(turn, place, span));
         let line = dated.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(quotation(&source.speaker(turn).short, &line, turn.language))
     });

@@ -23,7 +23,7 @@ pub(super) struct TurnUnit {
     pub asks: bool,
     /// Words, in order; none for code.
     pub words: Vec<TurnWord>,
-    /// Computed on first use, by `SourceTurn::dates`.
+    /// Computed on first use, by the narrative.
     pub dates: OnceCell<Vec<TimeMention>>,
 }
 

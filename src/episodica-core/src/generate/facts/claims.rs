@@ -14,7 +14,7 @@ use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_
 use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
 use crate::text::heads::{ProfileSection, SentenceHeads};
-use crate::text::time::resolve_text;
+use crate::text::time::{TimeMention, mentions_after, with_dates};
 use crate::text::{Language, count_tokens, language};
 
 /// Version of the rules, stored with the facts.
@@ -86,8 +86,10 @@ fn quotes_of(
         if !is_learned || message.is_machinery() || CONFIDENCE < config.min_confidence {
             continue;
         }
-        for span in kept_spans(message, config.min_importance, reject) {
-            candidates.push(candidate(messages, at, &span));
+        let spans = kept_spans(message, config.min_importance, reject);
+        if !spans.is_empty() {
+            let dates = dates_of(messages, at);
+            candidates.extend(spans.iter().map(|span| candidate(messages, at, span, &dates)));
         }
     }
     candidates
@@ -102,7 +104,21 @@ pub fn asked_before(messages: &[Arc<Message>], at: usize) -> Option<&Arc<Message
     (is_other && before.session_id == message.session_id && asks()).then_some(before)
 }
 
-fn candidate(messages: &[Arc<Message>], at: usize, span: &KeptSpan) -> FactCandidate {
+/// The times that message `at` mentions; the messages before it in its session may name a month.
+fn dates_of(messages: &[Arc<Message>], at: usize) -> Vec<TimeMention> {
+    let message = &messages[at];
+    let before = messages[..at].iter().rev();
+    let before = before.take_while(|one| one.session_id == message.session_id);
+    let language = language_of(&message.content);
+    mentions_after(before.map(|one| &*one.content), &message.content, message.timestamp, language)
+}
+
+fn candidate(
+    messages: &[Arc<Message>],
+    at: usize,
+    span: &KeptSpan,
+    dates: &[TimeMention],
+) -> FactCandidate {
     let message = &messages[at];
     let text = &message.content[span.range.clone()];
     let language = language_of(&message.content);
@@ -118,7 +134,11 @@ fn candidate(messages: &[Arc<Message>], at: usize, span: &KeptSpan) -> FactCandi
             .filter(|_| !message.content[..span.range.start].contains(char::is_alphanumeric))
             .map(|asked| asked.message_id.clone()),
     };
-    let dated = resolve_text(text, message.timestamp, language);
+    let place = span.range.start;
+    let inside = dates.iter().filter(|one| place <= one.start && one.end <= span.range.end);
+    let inside =
+        inside.map(|one| TimeMention { start: one.start - place, end: one.end - place, ..*one });
+    let dated = with_dates(text, &inside.collect::<Vec<_>>());
     let line = dated.split_whitespace().collect::<Vec<_>>().join(" ");
     FactCandidate {
         content: quotation(&speaker, &line, language),

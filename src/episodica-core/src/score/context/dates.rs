@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::iter;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -11,7 +12,8 @@ use rustc_hash::FxHashMap;
 use super::quote::one_line;
 use crate::clock::DisplayZone;
 use crate::index::MessageIndex;
-use crate::text::time::{day_marks, mentions};
+use crate::text::language;
+use crate::text::time::{day_marks, mentions_after};
 
 /// A mark and its place in a message, in bytes: after "yesterday", " [7 May 2023]".
 pub type LineMark = (usize, String);
@@ -70,12 +72,17 @@ impl<'a> LineDates<'a> {
     /// The marks of a message, ascending. Days are those of the speaker's clock. The day of the
     /// message's heading has no mark.
     pub fn of(&self, slot: u32) -> Rc<[LineMark]> {
+        let index = self.index;
         let find = || {
-            let message = self.index.get(slot);
+            let message = index.get(slot);
             let heading = self.zone.show(message.timestamp).local().date();
-            let mut found = mentions(&message.content, message.timestamp);
+            let before = iter::successors(index.previous(slot), |slot| index.previous(*slot));
+            let before = before.map(|slot| &*index.get(slot).content);
+            let content = &*message.content;
+            let language = language(content);
+            let mut found = mentions_after(before, content, message.timestamp, language);
             found.retain(|mention| (mention.from, mention.to) != (heading, heading));
-            let mut marks = day_marks(&message.content, &found);
+            let mut marks = day_marks(content, &found);
             marks.extend((self.later)(slot));
             marks.sort_by_key(|(at, _)| *at);
             marks.into()

@@ -12,6 +12,10 @@ use crate::text::Language;
 /// If neither a year nor the tense of the sentence tells which year is meant, a day is certain only
 /// within this many days of the day of the text.
 pub(super) const NEAR_DAYS: i32 = 120;
+/// Indefinite articles before a date; the English one is part of "a week in June", a plan.
+const ARTICLES: [&str; 5] = ["einem", "einer", "einen", "un", "one"];
+/// Titles before the name of a person.
+const TITLES: [&str; 9] = ["Frau", "Herr", "Herrn", "Familie", "Mr", "Mrs", "Ms", "Miss", "Dr"];
 
 impl MatchPlace<'_, '_> {
     /// The weekday before a number or after the date: "Saturday 21 March", "21 March (Sat)".
@@ -90,11 +94,19 @@ impl MatchPlace<'_, '_> {
         let sure = step != NamedStep::Tense
             || self.tells_year(found, lean, &days)
                 && !self.is_habit()
+                && !self.is_one_of_many()
                 && !is_general()
                 && self.digits_after(&[',', ' ', '(']) != 4;
         let found =
             DateMatch { lacks_year: step == NamedStep::Tense, ..DateMatch::new(found, grain) };
         Some(found.sure(sure))
+    }
+
+    /// True if an article before the date leaves open which year is meant: "on a day in May".
+    fn is_one_of_many(&self) -> bool {
+        let before = self.text[..self.start].trim_end();
+        let word = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        ARTICLES.contains(&word)
     }
 
     /// True if the tense leaves no doubt about the year of an annual date.
@@ -157,6 +169,7 @@ impl MatchPlace<'_, '_> {
         let is_bare = self.patterns.weekdays.find(&first.to_lowercase()).is_some();
         !self.patterns.listed_before.is_match(before)
             && !self.patterns.listed_after.is_match(after)
+            && !ends_in_title(before)
             && !(self.patterns.language == Language::English
                 && (after.starts_with(['\'', '’'])
                     || is_bare
@@ -205,7 +218,12 @@ impl MatchPlace<'_, '_> {
 
     pub(super) fn feast(&self, step: NamedStep) -> Option<DateMatch> {
         let feast = self.patterns.feasts.find(self.group("feast")?)?;
-        if !self.ends_here() {
+        // The rest of a longer name has a capital letter in German.
+        let is_followed = self.patterns.language == Language::German
+            && self.text[self.end..]
+                .strip_prefix(' ')
+                .is_some_and(|next| next.starts_with(char::is_lowercase));
+        if !self.ends_here() && !is_followed {
             return None;
         }
         let found = self.stepped(step, DateGrain::Day, |year| {
@@ -316,6 +334,12 @@ fn ends_in_name(before: &str) -> bool {
     let word = before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let mut letters = word.chars();
     letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+}
+
+/// True if `before` ends in the title of a person: "Frau Sonntag".
+fn ends_in_title(before: &str) -> bool {
+    let word = before.trim_end().rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    TITLES.contains(&word)
 }
 
 /// True if `before` ends in a word after which a weekday is a kind of day: "a default of Sunday".

@@ -23,6 +23,7 @@ pub(super) struct ChineseMatch {
     pub about: Option<Date>,
     pub lacks_year: bool,
     pub weekday: bool,
+    pub lacks_month: bool,
 }
 
 impl ChineseMatch {
@@ -36,6 +37,7 @@ impl ChineseMatch {
             about: None,
             lacks_year: false,
             weekday: false,
+            lacks_month: false,
         }
     }
 
@@ -44,6 +46,8 @@ impl ChineseMatch {
             NamedDates::Days
         } else if self.lacks_year {
             NamedDates::NoYear
+        } else if self.lacks_month {
+            NamedDates::NoMonth
         } else if self.weekday {
             NamedDates::Weekday
         } else {

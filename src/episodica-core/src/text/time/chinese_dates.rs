@@ -235,6 +235,7 @@ impl ChinesePosition<'_> {
         };
         let (date, is_clear) = calendar::day_and_weekday(self.today, lean, day, weekday)?;
         let hit = ChineseMatch::new(length, (date, date), DateGrain::Day);
+        let hit = ChineseMatch { lacks_month: weekday.is_none(), ..hit };
         let clear = is_clear && !self.clause_has(length, &["每"]);
         Some(if clear { hit } else { hit.unsure() })
     }

@@ -38,8 +38,7 @@ mod tests_english;
 
 pub use mention::{DateGrain, NamedDates, TimeMention};
 pub use mentions::mentions;
-pub(crate) use mentions::mentions_in;
-pub(crate) use neighbours::follow_named;
+pub(crate) use mentions::mentions_after;
 pub use query::{DatePart, DateRange, date_parts, query_range};
 pub use resolve::resolve_text;
 pub(crate) use resolve::{day_marks, with_dates};

@@ -1,15 +1,32 @@
 //! What a mention tells about its neighbour: "August last year", "Monday 16 June … on the
 //! 17th".
 
+use std::ops::Range;
+
 use jiff::civil::Date;
 
 use super::calendar;
 use super::mention::{DateGrain, NamedDates, TimeMention};
+use super::tense::SENTENCE_ENDS;
 
 /// Longest text between a date and its year, such as ", in ".
 const GAP: usize = 4;
+/// A weekday without more words is at most this many days away.
+const WEEK: i32 = 7;
+/// Quotation marks, each with those that close it.
+const QUOTES: [(char, &str); 8] = [
+    ('"', "\""),
+    ('“', "”"),
+    ('„', "“”"),
+    ('«', "»"),
+    ('»', "«"),
+    ('「', "」"),
+    ('『', "』"),
+    ('《', "》"),
+];
 
-/// Joins dates with the years next to them, and gives days without a month the month named before.
+/// Joins dates with the years next to them, gives days without a month the month named before, and
+/// marks as uncertain what another date or a quotation makes doubtful.
 pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
     let mut at = 1;
     while at < found.len() {
@@ -26,37 +43,97 @@ pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
         let [mention, later @ ..] = rest else { continue };
         follow_named(mention, before, today);
         // "A wedding on the 16th, so we meet on Sunday 17 May."
-        let names_another =
-            |other: &TimeMention| names_month(other) && month_of(other) != month_of(mention);
+        let names_another = |other: &TimeMention| {
+            other.confident && names_month(other) && month_of(other) != month_of(mention)
+        };
         if mention.naming == NamedDates::NoMonth && later.iter().any(names_another) {
             mention.confident = false;
         }
     }
+    leave_open(text, today, found);
+}
+
+/// Marks as uncertain a relative date in a quotation, whose day of telling is unknown, and a date
+/// without its year beside another year: "in 1998 we moved on 3 May".
+fn leave_open(text: &str, today: Date, found: &mut [TimeMention]) {
+    if !found.iter().any(|mention| mention.relative && mention.confident) {
+        return;
+    }
+    let quoted = quotations(text);
+    let is_year = |other: &&TimeMention| {
+        matches!(other.grain, DateGrain::Year | DateGrain::Decade)
+            && other.naming == NamedDates::Days
+    };
+    let days = found.to_vec();
+    let years: Vec<TimeMention> = found.iter().filter(is_year).copied().collect();
+    for mention in found.iter_mut().filter(|mention| mention.relative) {
+        let lacks_year = matches!(mention.naming, NamedDates::NoYear | NamedDates::NoMonth);
+        let is_other_year = |year: &TimeMention| {
+            !is_apart(text, mention, year) && !(year.from..=year.to).contains(&mention.from)
+        };
+        // "At Easter I come on Sunday", said in March.
+        let is_far_away = |other: &TimeMention| {
+            let is_day = matches!(other.grain, DateGrain::Day | DateGrain::Weekend);
+            let days = calendar::days_between(today, other.from).abs();
+            let is_other = other.start != mention.start;
+            is_other && is_day && days > WEEK && !is_apart(text, mention, other)
+        };
+        let is_elsewhere = mention.naming == NamedDates::Weekday
+            && mention.from > today
+            && days.iter().any(is_far_away);
+        let is_quoted = quoted.iter().any(|quote| quote.contains(&mention.start));
+        if is_quoted || is_elsewhere || lacks_year && years.iter().any(is_other_year) {
+            mention.confident = false;
+        }
+    }
+}
+
+/// Whether a sentence ends between two mentions.
+fn is_apart(text: &str, one: &TimeMention, other: &TimeMention) -> bool {
+    let between = one.end.min(other.end)..one.start.max(other.start);
+    text.get(between).is_some_and(|gap| gap.contains(SENTENCE_ENDS))
+}
+
+/// The texts in paired quotation marks, in bytes.
+fn quotations(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut open: Option<(usize, &str)> = None;
+    for (at, mark) in text.char_indices() {
+        if let Some((start, closing)) = open {
+            if closing.contains(mark) {
+                found.push(start..at);
+                open = None;
+            }
+        } else if let Some((_, closing)) = QUOTES.iter().find(|(opening, _)| *opening == mark) {
+            open = Some((at, closing));
+        }
+    }
+    found
 }
 
 fn month_of(mention: &TimeMention) -> (i16, i8) {
     (mention.from.year(), mention.from.month())
 }
 
-/// Whether a mention says by its own words in which month it is.
-fn names_month(mention: &TimeMention) -> bool {
-    mention.confident
-        && matches!(mention.naming, NamedDates::Days | NamedDates::NoYear)
+/// Whether a mention says by its own words in which month it is, perhaps not in which year.
+pub(super) fn names_month(mention: &TimeMention) -> bool {
+    matches!(mention.naming, NamedDates::Days | NamedDates::NoYear)
         && matches!(mention.grain, DateGrain::Day | DateGrain::Month)
 }
 
 /// Moves a day without its month to the month of the last of `earlier` that names one, if it comes
 /// after it there; otherwise, and if the tense contradicts, the day becomes uncertain.
-pub(crate) fn follow_named(mention: &mut TimeMention, earlier: &[TimeMention], today: Date) {
+pub(super) fn follow_named(mention: &mut TimeMention, earlier: &[TimeMention], today: Date) {
     if mention.naming != NamedDates::NoMonth {
         return;
     }
     let Some(named) = earlier.iter().rfind(|mention| names_month(mention)) else { return };
     let moved = calendar::date(named.from.year().into(), named.from.month(), mention.from.day());
     let is_ahead = |day: Date| day >= today;
-    match moved.filter(|day| is_ahead(*day) == is_ahead(mention.from) && *day >= named.from) {
+    let is_after = |day: &Date| is_ahead(*day) == is_ahead(mention.from) && *day >= named.from;
+    match moved.filter(|day| named.confident && is_after(day)) {
         Some(day) => (mention.from, mention.to) = (day, day),
-        None => mention.confident = false,
+        None => mention.confident &= month_of(mention) == month_of(named),
     }
 }
 
@@ -135,5 +212,28 @@ mod tests {
             assert_eq!(whole(text), (iso.to_owned(), words));
         }
         assert_eq!(mentions("I ran in August. Last year was calm.", may).len(), 2);
+    }
+
+    #[test]
+    fn what_another_date_or_a_quotation_leaves_open_has_no_day() {
+        let may = Moment::parse("2025-05-14T18:00:00Z").unwrap();
+        for text in [
+            "Let's go to Crete in September. I fly out on the 4th.",
+            "In 1998 we moved on the 3rd of May.",
+            "When I lived in Rome in 2010 I worked on the 8th of December.",
+            "He told me \"I'll come tomorrow\" but he didn't.",
+            "Er sagte „ich komme morgen“ und kam nicht.",
+        ] {
+            let found = mentions(text, may);
+            let marked = crate::text::time::resolve_text(text, may, crate::text::language(text));
+            assert!(found.iter().any(|one| one.relative), "{text}");
+            assert!(
+                found.iter().all(|one| !one.relative || !one.confident || one.from.month() == 9),
+                "{text}: {marked}"
+            );
+        }
+        let sure = |text| mentions(text, may).iter().all(|one| one.confident);
+        assert!(sure("It was 2010. We fly on 3 June."));
+        assert!(sure("\"Dune\" runs tomorrow."));
     }
 }

@@ -328,7 +328,7 @@ fn window(text: &str, place: &Range<usize>) -> Range<usize> {
     start..end
 }
 
-const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', '\n', '…', '。', '！', '？'];
+pub(super) const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', '\n', '…', '。', '！', '？'];
 
 fn ends_sentence(marks: &str) -> bool {
     marks.contains(SENTENCE_ENDS)

@@ -48,6 +48,11 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
          trank|las|schrieb|schrieben",
         r"(?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid)\b.*?\b(?:<participle>)",
         "(?:<participle>) (?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid|worden)",
+        // "Habe … liegen lassen": the infinitive of these verbs stands for their participle.
+        concat!(
+            r"(?:hab|habe|hast|hat|haben|habt)\b.*?\b\p{Ll}{2,}n ",
+            r"(?:lassen|müssen|sollen|wollen|dürfen|sehen|hören)",
+        ),
         "seit|damals",
     ],
     ahead: &[],
@@ -129,6 +134,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("nikolaus", Holiday::Fixed(12, 6)),
         ("ostern|ostersonntag", Holiday::Easter(0)),
         ("karfreitag", Holiday::Easter(-2)),
+        ("ostersamstag|karsamstag", Holiday::Easter(-1)),
         ("ostermontag", Holiday::Easter(1)),
         ("pfingsten|pfingstsonntag", Holiday::Easter(49)),
         ("pfingstmontag", Holiday::Easter(50)),
@@ -187,10 +193,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:letzte[nrs]?|letztem|vorige[nrs]?|vorigem|vergangene[nrs]?|vergangenem) {wd}",
             PatternMeaning::Weekday(NamedStep::Last),
         ),
-        (
-            "(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {wd}",
-            PatternMeaning::Weekday(NamedStep::Next),
-        ),
+        ("(?:kommende[nrs]?|kommendem) {wd}", PatternMeaning::Weekday(NamedStep::Next)),
+        ("(?:nächste[nrs]?|nächstem) {wd}", PatternMeaning::Weekday(NamedStep::NextOrLater)),
         ("vorletzte[nrs]? {wd}", PatternMeaning::WeekdayAgo(1)),
         ("übernächste[nrs]? {wd}", PatternMeaning::WeekdayAnd(1)),
         ("(?:im )?{mon} (?:nächsten|kommenden) jahres", PatternMeaning::MonthOfYear(1)),
@@ -280,7 +284,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:am|fürs|übers) wochenende", PatternMeaning::Weekend),
     ],
     habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|manchmal|oft|selten|nie|geburtstag|\
-        jährlich|montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags",
+        jährlich|montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags|\
+        (?:ich )?(?:bin|wurde)\\b.*?\\bgeboren|als (?:ich|er|sie) \\w+ (?:jahre alt )?war",
     day_words: &[],
     mornings: "guten|am|jeden|der|den|vom|zum|schönen|gegen|diesen",
     goes_on: "und|aber|oder|um|ist|bin|sind|habe|hab|hat|haben|kommt|kommen|mit|wird|werde|werden|\
