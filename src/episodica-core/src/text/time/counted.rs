@@ -103,7 +103,11 @@ impl MatchPlace<'_, '_> {
     }
 
     pub(super) fn unit(&self, unit: CalendarUnit, offset: i64) -> Option<DateMatch> {
-        calendar::unit(self.today, unit, offset).map(|(days, grain)| DateMatch::new(days, grain))
+        let (days, grain) = calendar::unit(self.today, unit, offset)?;
+        let found = DateMatch::new(days, grain);
+        // "We skied this weekend", said on a Wednesday, is about the last one.
+        let is_ahead = unit == CalendarUnit::Weekend && offset == 0 && days.0 > self.today;
+        Some(found.sure(!is_ahead || self.clear_lean(DateReach::Week) != TimeLean::Past))
     }
 
     /// "Five years ago today": the same day of the calendar.

@@ -232,6 +232,9 @@ mod tests {
                 "{text}: {marked}"
             );
         }
+        let wednesday = Moment::parse("2024-01-10T10:00:00Z").unwrap();
+        assert!(!mentions("We tried snowshoeing this weekend.", wednesday)[0].confident);
+        assert!(mentions("We try snowshoeing this weekend.", wednesday)[0].confident);
         let sure = |text| mentions(text, may).iter().all(|one| one.confident);
         assert!(sure("It was 2010. We fly on 3 June."));
         assert!(sure("\"Dune\" runs tomorrow."));
