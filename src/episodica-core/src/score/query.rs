@@ -194,14 +194,20 @@ impl ParsedQuery {
     /// day, but one about something that began four years ago means any message about it, so longer
     /// ranges than [`MAX_RANGE_DAYS`] are ignored. A stated year, month or day does not depend on
     /// `now`, so relative dates are parsed only if the question states at most a weekday.
+    ///
+    /// "Since March 2025" means every message from then on, and states no other date.
     #[must_use]
     pub fn at(mut self, now: Moment) -> Self {
-        if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
+        let asked = query_range(&self.text, now);
+        if asked.is_some_and(|range| range.from.is_some() && range.to.is_none()) {
+            self.dates.clear();
+            self.range = asked;
+        } else if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
             let days = |range: &DateRange| {
                 range.from.zip(range.to).map(|(from, to)| (to - from).get_days())
             };
-            self.range = query_range(&self.text, now)
-                .filter(|range| days(range).is_some_and(|days| days < MAX_RANGE_DAYS));
+            self.range =
+                asked.filter(|range| days(range).is_some_and(|days| days < MAX_RANGE_DAYS));
         }
         self
     }
@@ -470,6 +476,9 @@ mod tests {
             (1.5, 1.0)
         );
         assert_eq!(asked("what happened in May 2023?").range, None);
+        let since = asked("what happened since March 2023?");
+        assert_eq!(since.date_match(day("2023-04-20T09:00:00Z")), 1.0);
+        assert_eq!(since.date_match(day("2022-03-20T09:00:00Z")), 0.0);
         assert_eq!(asked("where did she live four years ago?").range, None);
         assert_eq!(asked("who is Anna?").date_match(day("2024-03-11")), 0.0);
     }
