@@ -38,31 +38,16 @@ CLIENTS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Adds the arguments; returns the parser of ``install``."""
-    option(
-        parser,
-        "--user U",
-        "the user whose memory agents see (default $EPISODICA_MCP_USER, or over HTTP a key's)",
-    )
-    option(
-        parser,
-        "--transport",
-        "stdio for the client that starts it, http for several clients (default stdio)",
-        choices=TRANSPORTS,
-        default="stdio",
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="where to listen (default 127.0.0.1); beyond this machine only with keys",
-    )
-    option(parser, "--port N", "(default 8765)", default=8765)
+    user = "the user whose memory agents see (default $EPISODICA_MCP_USER, or over HTTP a key's)"
+    option(parser, "--user U", user)
+    transport = "stdio for the client that starts it, http for several clients"
+    option(parser, "--transport", transport, choices=TRANSPORTS, default="stdio")
+    host = "where to listen (default 127.0.0.1); beyond this machine only with keys"
+    parser.add_argument("--host", default="127.0.0.1", help=host)
+    option(parser, "--port N", "", default=8765)
     add_keys_file(parser)
-    option(
-        parser,
-        "--max-tokens N",
-        "maximum length of an answer, unless a call asks for another (default 1000)",
-        default=1000,
-    )
+    length = "maximum length of an answer, unless a call asks for another"
+    option(parser, "--max-tokens N", length, default=1000)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=False)
     entering = actions.add_parser(
         "install",
@@ -72,9 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     entering.set_defaults(command=install)
     entering.add_argument("client", choices=tuple(CLIENTS), help="the client")
     option(entering, "--user U", "the user whose memory the client sees", default=argparse.SUPPRESS)
-    entering.add_argument(
-        "--name", default="episodica", help="the server's name there (default episodica)"
-    )
+    name = "the server's name there (default episodica)"
+    entering.add_argument("--name", default="episodica", help=name)
     return entering
 
 

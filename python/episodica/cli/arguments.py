@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .. import _native
 from ..inputs.facts import ABOUT, FACT_KINDS, IMPORTANCES
@@ -28,7 +28,7 @@ from . import (
     watching,
 )
 from .output import COLOURS, Output
-from .parser import GroupedParser, Parser, option
+from .parser import GroupedParser, Parser, option, repeated
 
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int | None]
 
@@ -100,50 +100,26 @@ class CommandLine:
         Only the first parser has defaults: the second parser's would overwrite given values.
         """
 
-        def default(value: object) -> object:
-            return value if first else argparse.SUPPRESS
+        def add(spec: str, text: str, default: object = None, **more: Any) -> argparse.Action:
+            return option(
+                parser, spec, text, default=default if first else argparse.SUPPRESS, **more
+            )
 
         tenant = os.environ.get("EPISODICA_TENANT") or "default"
-        self.folders.append(
-            option(
-                parser,
-                "--store PATH",
-                "the store (default: $EPISODICA_STORE, then `memories`)",
-                default=default(None),
-            )
-        )
-        option(
-            parser,
-            "--tenant T",
-            "the tenant (default: $EPISODICA_TENANT, then `default`)",
-            default=default(tenant),
-        )
-        option(
-            parser,
-            "--timezone ZONE",
-            "time zone of dates, like `Europe/Paris` (default: the message's)",
-            default=default(None),
-        )
-        option(parser, "--json", "print JSON", default=default(False))
-        option(
-            parser,
-            "--color",
-            "colours (default auto: on terminals, unless $NO_COLOR is set)",
-            choices=COLOURS,
-            default=default("auto"),
-        )
+        store = add("--store PATH", "the store (default: $EPISODICA_STORE, then `memories`)")
+        self.folders.append(store)
+        add("--tenant T", "the tenant (default: $EPISODICA_TENANT, then `default`)", tenant)
+        zone = "time zone of dates, like `Europe/Paris` (default: the message's)"
+        add("--timezone ZONE", zone)
+        add("--json", "print JSON", False)
+        colours = "colours (default auto: on terminals, unless $NO_COLOR is set)"
+        add("--color", colours, "auto", choices=COLOURS)
 
     def _add_writing(self) -> None:
-        sample = self._add(
-            "demo", demo.demo, "remember a sample conversation and answer questions about it"
-        )
+        shown = "remember a sample conversation and answer questions about it"
+        sample = self._add("demo", demo.demo, shown)
         self._add_file(sample, "a file to show instead of the sample", nargs="?")
-        option(
-            sample,
-            "--ask QUESTION",
-            "print the context for a question of your own; may be repeated",
-            action="append",
-        )
+        repeated(sample, "--ask QUESTION", "print the context for a question of your own")
         ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
         self._add_file(ingest, _FILE)
         option(ingest, "-u --user U", "the user, unless the file names its own")
@@ -153,18 +129,12 @@ class CommandLine:
         option(ingest, "--deleted", _AGAIN, choices=DELETED, default="skip")
         option(ingest, "--no-flush", "keep the last messages in the buffer")
         option(ingest, "--dry-run", "add nothing; tell what a language model would cost")
-        option(
-            ingest,
-            "--price AMOUNT",
-            "with `--dry-run`: what a million tokens cost, of prompts and of answers",
-            nargs=2,
-            type=float,
-        )
+        price = "with `--dry-run`: what a million tokens cost, of prompts and of answers"
+        option(ingest, "--price AMOUNT", price, nargs=2, type=float)
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
         stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
-        stated.add_argument(
-            "words", nargs="+", metavar="FACT", help="the fact, in words; `-` is standard input"
-        )
+        fact = "the fact, in words; `-` is standard input"
+        stated.add_argument("words", nargs="+", metavar="FACT", help=fact)
         option(stated, "--kind", "its category (default: the rules tell)", choices=FACT_KINDS)
         option(stated, "--valid-from DATE", "from when on it held (default now)")
         option(stated, "--agent A", "the agent that states it")
@@ -185,9 +155,7 @@ class CommandLine:
         option(done, "--outcome TEXT", "the result")
         result = done.add_mutually_exclusive_group()
         option(result, "--worked", "the goal was reached", default=None)
-        result.add_argument(
-            "--failed", dest="worked", action="store_false", help="the goal was not reached"
-        )
+        option(result, "--failed", "the goal was not reached", dest="worked", action="store_false")
         option(done, "--agent A", "the agent that did it")
 
     def _add_transfers(self) -> None:
@@ -203,12 +171,8 @@ class CommandLine:
             )
         )
         option(exported, "--user U", "the user; then only the file is named")
-        option(
-            exported,
-            "--format",
-            "`tree`: a directory of Markdown files (default: the name tells)",
-            choices=("jsonl", "markdown", "tree"),
-        )
+        form = "`tree`: a directory of Markdown files (default: the name tells)"
+        option(exported, "--format", form, choices=("jsonl", "markdown", "tree"))
         imported = self._add("import", transfers.import_, "add the memories of an export")
         self._add_file(imported, "an export of episodica; `-` is standard input")
         option(imported, "-u --user U", "the user, unless the file names it")
@@ -232,37 +196,26 @@ class CommandLine:
         explain = self._add("explain", views.explain, "show how the best hits got their scores")
         _add_ranking(explain, 2)
         option(explain, "--id ID", "why this record comes, or what leaves it out")
-        option(explain, "--max-tokens N", "with --id: of the context (default 2000)", default=2000)
-        recalled = self._add(
-            "recall", commands.recall, "what answers a question and was not given before"
-        )
+        option(explain, "--max-tokens N", "with --id: of the context", default=2000)
+        told = "what answers a question and was not given before"
+        recalled = self._add("recall", commands.recall, told)
         _add_words(recalled)
-        option(recalled, "--max-tokens N", "of the whole conversation (default 4000)", default=4000)
-        self.files.append(
-            option(recalled, "--state FILE", "keeps what was given; made if it is missing")
-        )
-        _add_filters(recalled)
-        _add_fact_filters(recalled)
+        option(recalled, "--max-tokens N", "of the whole conversation", default=4000)
+        state = option(recalled, "--state FILE", "keeps what was given; made if it is missing")
+        self.files.append(state)
         context = self._add("context", commands.context, "pack memories into text for a prompt")
         _add_words(context)
-        option(context, "--max-tokens N", "maximum length of the text (default 2000)", default=2000)
-        option(
-            context, "--format", "form of the text (default text)", choices=FORMATS, default="text"
-        )
-        _add_filters(context)
-        _add_fact_filters(context)
+        option(context, "--max-tokens N", "maximum length of the text", default=2000)
+        option(context, "--format", "form of the text", choices=FORMATS, default="text")
+        for asking in (recalled, context):
+            _add_filters(asking)
+            _add_fact_filters(asking)
 
     def _add_listings(self) -> None:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
         facts = self._add("facts", commands.facts, "list a user's facts")
         option(facts, "--all", "include outdated facts")
-        option(
-            facts,
-            "--kind",
-            "only this category; may be repeated",
-            action="append",
-            choices=FACT_KINDS,
-        )
+        repeated(facts, "--kind", "only this category", choices=FACT_KINDS)
         _add_importance(facts)
         option(facts, "--attribute A", "only this attribute, like `home`")
         messages = self._add("messages", commands.messages, "list a user's messages")
@@ -273,12 +226,11 @@ class CommandLine:
             option(listing, "--limit N", "maximum number of rows")
             option(listing, "--newest", "newest first")
             _add_filters(listing)
-        timeline = self._add(
-            "timeline", views.timeline, "show a user's episodes over time with their facts"
-        )
+        over_time = "show a user's episodes over time with their facts"
+        timeline = self._add("timeline", views.timeline, over_time)
         _add_user(timeline)
         option(timeline, "--limit N", "only the N newest episodes")
-        option(timeline, "--facts N", "maximum number of facts per episode (default 5)", default=5)
+        option(timeline, "--facts N", "maximum number of facts per episode", default=5)
         _add_filters(timeline)
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
@@ -286,58 +238,39 @@ class CommandLine:
         known = self._add("profile", overviews.profile, "show the current facts about a user")
         _add_user(known)
         overviews.add_profile_arguments(known)
-        changed = self._add(
-            "changes", overviews.changes, "list what was said later about the same thing"
-        )
+        later = "list what was said later about the same thing"
+        changed = self._add("changes", overviews.changes, later)
         _add_user(changed)
         overviews.add_changes_arguments(changed)
         _add_user(self._add("sessions", overviews.sessions, "list a user's sessions"))
         overviews.add_tree_arguments(self._add("ls", overviews.ls, "list a folder of the tree"))
         drawn = self._add("tree", overviews.tree, "draw a folder of the tree and the levels below")
         overviews.add_tree_arguments(drawn)
-        option(drawn, "--depth N", "levels below (default 2)", default=2)
-        overviews.add_tree_arguments(
-            self._add("read", overviews.read, "print a text of the tree"), layers=True
-        )
-        overviews.add_explore_arguments(
-            self._add("explore", overviews.explore, "walk from abstracts to an answer")
-        )
+        option(drawn, "--depth N", "levels below", default=2)
+        read = self._add("read", overviews.read, "print a text of the tree")
+        overviews.add_tree_arguments(read, layers=True)
+        explored = self._add("explore", overviews.explore, "walk from abstracts to an answer")
+        overviews.add_explore_arguments(explored)
         changes = self._add("events", watching.events, "list what happened to records")
         watching.add_events_arguments(changes)
         plot = self._add("plot", upkeep.plot, "draw a chart into a file")
         plot.add_argument("chart", choices=upkeep.CHARTS, help="which chart")
         _add_user(plot)
         option(plot, "--query QUERY", "what to search, for `scores`")
-        self.files.append(
-            option(
-                plot,
-                "-o --output FILE",
-                "the picture; .svg, .png or .pdf (default: the chart's name and .svg)",
-            )
-        )
+        picture = "the picture; .svg, .png or .pdf (default: the chart's name and .svg)"
+        self.files.append(option(plot, "-o --output FILE", picture))
 
     def _add_shelving(self) -> None:
-        fading = self._add(
-            "forgetting", shelving.forgetting, "list facts and episodes of little use"
-        )
+        of_little_use = "list facts and episodes of little use"
+        fading = self._add("forgetting", shelving.forgetting, of_little_use)
         _add_user(fading)
-        option(
-            fading,
-            "--strength N",
-            "only records weaker than this, 0 to 1 (default 0.05; 1 for any)",
-            type=float,
-        )
+        weaker = "only records weaker than this, 0 to 1 (default 0.05; 1 for any)"
+        option(fading, "--strength N", weaker, type=float)
         option(fading, "--older-than N", "minimum age in days", type=float)
         option(fading, "--unused-for N", "minimum days since the last use", type=float)
         option(fading, "--max-uses N", "maximum number of uses")
         option(fading, "--max-importance X", f"importance at most: {_LABELS}", type=_importance)
-        option(
-            fading,
-            "--kind",
-            "only this category; may be repeated",
-            action="append",
-            choices=FACT_KINDS,
-        )
+        repeated(fading, "--kind", "only this category", choices=FACT_KINDS)
         option(fading, "--exempt", "no facts of this category", action="append", choices=FACT_KINDS)
         option(fading, "--episodes", "episodes as well")
         option(fading, "--agent A", "only this agent")
@@ -348,15 +281,13 @@ class CommandLine:
         ):
             shelved = self._add(name, command, text)
             shelved.add_argument("user_id", metavar="USER", help="the user")
-            shelved.add_argument(
-                "ids", nargs="+", metavar="ID", help="id or URI of an episode or a fact"
-            )
+            ids = "id or URI of an episode or a fact"
+            shelved.add_argument("ids", nargs="+", metavar="ID", help=ids)
 
     def _add_service(self) -> None:
         service.add_serve_arguments(self._add("serve", service.serve, "serve the store over HTTP"))
-        service.add_ui_arguments(
-            self._add("ui", service.explore, "look into the store in a browser, on this machine")
-        )
+        looked = "look into the store in a browser, on this machine"
+        service.add_ui_arguments(self._add("ui", service.explore, looked))
         keys = self._add("keys", service.list_keys, "make, list and revoke keys of the service")
         for verb in service.add_keys_arguments(keys):
             self._add_common(verb, first=False)
@@ -371,16 +302,11 @@ class CommandLine:
         _add_user(self._add("verify", upkeep.verify, "check every record, index and file"))
         _add_user(self._add("rebuild", upkeep.rebuild, "compute the indexes again"))
         _add_user(self._add("compact", upkeep.compact, "make the logs smaller"))
-        delete = self._add(
-            "delete", upkeep.delete, "delete a user, some messages, or one record, for good"
-        )
+        for_good = "delete a user, some messages, or one record, for good"
+        delete = self._add("delete", upkeep.delete, for_good)
         delete.add_argument("user_id", metavar="USER", help="the user")
-        delete.add_argument(
-            "id",
-            metavar="ID",
-            nargs="?",
-            help="a record (default: what the filters choose, else the whole user)",
-        )
+        chosen = "a record (default: what the filters choose, else the whole user)"
+        delete.add_argument("id", metavar="ID", nargs="?", help=chosen)
         _add_filters(delete)
         _add_fact_kind(delete)
         option(delete, "--yes", "do not ask")
@@ -388,27 +314,23 @@ class CommandLine:
         tables = self._add("store", databases.store, "make, check and share a database's tables")
         for verb in databases.add_store_arguments(tables):
             self._add_common(verb, first=False)
-        databases.add_copy_arguments(
-            self._add("copy", databases.copy, "copy a store to or from a database")
-        )
+        copied = self._add("copy", databases.copy, "copy a store to or from a database")
+        databases.add_copy_arguments(copied)
         self._add("nodes", databases.nodes, "list the processes that write a database")
 
         def print_completion(args: argparse.Namespace, out: Output) -> None:
             out.line(self.completion(args.shell).rstrip())
 
-        shells = self._add(
-            "completion", print_completion, "print a script that completes commands and options"
-        )
+        script = "print a script that completes commands and options"
+        shells = self._add("completion", print_completion, script)
         shells.add_argument("shell", choices=completion.SHELLS, help="the shell")
 
 
 def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
     _add_words(parser)
-    option(
-        parser, "-k --top-k --limit N", f"maximum number of hits (default {top_k})", default=top_k
-    )
-    option(parser, "--kind", "only this kind; may be repeated", action="append", choices=KINDS)
-    option(parser, "--method", "how to rank (default hybrid)", choices=METHODS, default="hybrid")
+    option(parser, "-k --top-k --limit N", "maximum number of hits", default=top_k)
+    repeated(parser, "--kind", "only this kind", choices=KINDS)
+    option(parser, "--method", "how to rank", choices=METHODS, default="hybrid")
     option(parser, "--threshold X", "least relevance, 0 to 1", type=float)
     option(parser, "--all", "include outdated facts")
     _add_filters(parser)
@@ -446,13 +368,7 @@ def _add_importance(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_fact_kind(parser: argparse.ArgumentParser) -> None:
-    option(
-        parser,
-        "--fact-kind",
-        "only facts of this category; may be repeated",
-        action="append",
-        choices=FACT_KINDS,
-    )
+    repeated(parser, "--fact-kind", "only facts of this category", choices=FACT_KINDS)
 
 
 def _add_fact_filters(parser: argparse.ArgumentParser) -> None:
@@ -465,9 +381,5 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     option(parser, "--until DATE", "only up to this date or time")
     option(parser, "--session S", "only this session")
     option(parser, "--agent A", "only this agent")
-    option(
-        parser,
-        "--where KEY=VALUE",
-        "only records whose metadata has this value, or a filter as a JSON object; may be repeated",
-        action="append",
-    )
+    condition = "only records whose metadata has this value, or a filter as a JSON object"
+    repeated(parser, "--where KEY=VALUE", condition)

@@ -49,18 +49,11 @@ def add_store_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argume
 
 def add_copy_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `episodica copy`."""
-    parser.add_argument(
-        "source", metavar="SOURCE", help="a store: a directory, or a database's address"
-    )
-    parser.add_argument(
-        "target", metavar="TARGET", help="the copy: a directory, or a database's address"
-    )
+    place = "a directory, or a database's address"
+    parser.add_argument("source", metavar="SOURCE", help=f"a store: {place}")
+    parser.add_argument("target", metavar="TARGET", help=f"the copy: {place}")
     option(parser, "--user U", "only this user")
-    parser.add_argument(
-        "--prune",
-        action="store_true",
-        help="delete the users of the target that the source does not have",
-    )
+    option(parser, "--prune", "delete the users of the target that the source does not have")
 
 
 def store(args: argparse.Namespace, out: Output) -> int:

@@ -28,9 +28,8 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, "--of NAME", "of another person who speaks in the messages")
     option(parser, "--max-tokens N", "maximum length of the text (default: all)")
     option(parser, "--history", "add the earlier values of each fact")
-    option(
-        parser, "--language", "language of the headings (default: the facts')", choices=LANGUAGES
-    )
+    language = "language of the headings (default: the facts')"
+    option(parser, "--language", language, choices=LANGUAGES)
 
 
 def profile(args: argparse.Namespace, out: Output) -> None:
@@ -105,19 +104,15 @@ def add_tree_arguments(parser: argparse.ArgumentParser, layers: bool = False) ->
     )
     option(parser, "--user U", "only records of this user")
     if layers:
-        option(
-            parser,
-            "--layer",
-            "L0 abstract, L1 overview, L2 the whole record (default: by the address)",
-            choices=LAYERS,
-        )
+        layer = "L0 abstract, L1 overview, L2 the whole record (default: by the address)"
+        option(parser, "--layer", layer, choices=LAYERS)
 
 
 def add_explore_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``explore``."""
     parser.add_argument("query", metavar="QUERY", help="the question")
     add_tree_arguments(parser)
-    option(parser, "-k --top-k N", "maximum number of hits (default 5)", default=5)
+    option(parser, "-k --top-k N", "maximum number of hits", default=5)
 
 
 def ls(args: argparse.Namespace, out: Output) -> None:

@@ -77,16 +77,29 @@ class GroupedParser(Parser):
 def option(
     parser: argparse._ActionsContainer, spec: str, text: str, **more: Any
 ) -> argparse.Action:
-    """Adds an option as its help shows it: `-k --top-k N`, where N is a number, or a flag."""
+    """Adds an option as its help shows it: `-k --top-k N`, where N is a number, or a flag.
+
+    The help ends with the default, unless the text says something of it.
+    """
     names = [word for word in spec.split() if word.startswith("-")]
     value = " ".join(spec.split()[len(names) :])
+    default = more.get("default") or argparse.SUPPRESS
+    if default != argparse.SUPPRESS and "(default" not in text:
+        text = f"{text} (default {default})".lstrip()
     if value:
         more["metavar"] = value
     elif "choices" not in more:
-        more["action"] = "store_true"
+        more.setdefault("action", "store_true")
     if value == "N":
         more.setdefault("type", int)
     return parser.add_argument(*names, help=text, **more)
+
+
+def repeated(
+    parser: argparse._ActionsContainer, spec: str, text: str, **more: Any
+) -> argparse.Action:
+    """Adds an option that may be given several times."""
+    return option(parser, spec, f"{text}; may be repeated", action="append", **more)
 
 
 def _did_you_mean(names: list[str]) -> str | None:

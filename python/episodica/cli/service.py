@@ -168,9 +168,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
 def add_ui_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``ui``."""
     option(parser, "--port N", "port (default: a free one)", default=0)
-    parser.add_argument(
-        "--no-browser", dest="browser", action="store_false", help="only print the address"
-    )
+    option(parser, "--no-browser", "only print the address", dest="browser", action="store_false")
     option(parser, "--config FILE", "settings (TOML)")
 
 
@@ -184,12 +182,8 @@ def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argumen
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     create = verbs.add_parser("create", help="make a key and print it")
     option(create, "--user U", "only this user (default: all)", default=_ALL)
-    option(
-        create,
-        "--scopes LIST",
-        f"with commas: {', '.join(SCOPES)} (default read,write)",
-        default="read,write",
-    )
+    scopes = f"with commas: {', '.join(SCOPES)}"
+    option(create, "--scopes LIST", scopes, default="read,write")
     option(create, "--name TEXT", "a note for people", default="")
     option(create, "--rate N", "requests per minute")
     option(create, "--expires WHEN", "when it ends: `90d`, `12h`, or a date (default: none)")
