@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import http.client
 import json
 import os
 import random
 import re
 import statistics
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from evaluation.datasets import Dataset
 from evaluation.journal import Journal, in_parallel, note, rows_of, write
@@ -134,36 +133,30 @@ class ChatClient:
         if "seed" in options:
             options["seed"] += run
         said = [{"role": "user", "content": prompt}]
-        body = json.dumps({"model": self.model, "messages": said, **options}).encode()
+        body = {"model": self.model, "messages": said, **options}
+        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        url = f"{self.base_url.rstrip('/')}/chat/completions"
         started = time.perf_counter()
         problem = ""
         for attempt in range(1, ATTEMPTS + 1):
             wait = 2 ** (attempt - 1) * random.uniform(0.9, 1.1)
             try:
-                answer = self._post(body)
-            except urllib.error.HTTPError as error:
-                with error:
-                    problem = f"HTTP status {error.code}"
-                    if error.code not in RETRYABLE:
-                        raise ChatError(problem) from None
-                    wait = _retry_after(error.headers.get("Retry-After"), wait)
-            except (OSError, http.client.HTTPException, ValueError) as error:
+                answer = httpx.post(url, json=body, headers=headers, timeout=self.timeout_seconds)
+                answer.raise_for_status()
+                told = _told(answer.json(), self.model)
+            except httpx.HTTPStatusError as error:
+                problem = f"HTTP status {error.response.status_code}"
+                if error.response.status_code not in RETRYABLE:
+                    raise ChatError(problem) from None
+                wait = _retry_after(error.response.headers.get("Retry-After"), wait)
+            except (httpx.HTTPError, ValueError) as error:
                 problem = type(error).__name__
             else:
                 seconds = round(time.perf_counter() - started, 3)
-                return {**_told(answer, self.model), "seconds": seconds, "calls": attempt}
+                return {**told, "seconds": seconds, "calls": attempt}
             if attempt < ATTEMPTS:
                 self.pause(wait)
         raise ChatError(f"{problem} after {ATTEMPTS} attempts")
-
-    def _post(self, body: bytes) -> Any:
-        headers = {"Content-Type": "application/json"}
-        if self.api_key:
-            headers["Authorization"] = f"Bearer {self.api_key}"
-        url = f"{self.base_url.rstrip('/')}/chat/completions"
-        request = urllib.request.Request(url, body, headers)
-        with urllib.request.urlopen(request, timeout=self.timeout_seconds) as response:
-            return json.load(response)
 
 
 def _told(answer: Any, model: str) -> Row:

@@ -211,7 +211,7 @@ def test_the_client_gives_up(serve: Callable[..., Any]) -> None:
         client.ask("good")
     assert [round(wait) for wait in waits] == [1, 2]
     server.close()
-    with pytest.raises(ChatError, match="URLError after 3 attempts"):
+    with pytest.raises(ChatError, match="ConnectError after 3 attempts"):
         client.ask("anyone there?")
 
 
