@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from episodica.readers.benchmarks import spoken_date
 from evaluation.datasets import SPACING, Conversation, Dataset, Question, checksums, files_of, read
 from evaluation.datasets.wording import asking, shared
 
@@ -23,13 +24,6 @@ CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 
 _TURN = re.compile(r"D\d+:\d+")
 # The audit names a question by the number of its conversation and its own number.
 _AUDITED = re.compile(r"locomo_(\d+)_qa(\d+)")
-# In English, whatever the locale.
-_MONTHS = re.findall(
-    r"\w+", "january february march april may june july august september october november december"
-)
-_DATE = re.compile(
-    r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
-)
 
 
 def load(data: Path, corrections: Path | None = None, **_: Any) -> Dataset:
@@ -59,21 +53,11 @@ def _audited(row: Mapping[str, Any], users: list[str]) -> tuple[str, int]:
     return row["sample_id"], row["qa_index"]
 
 
-def session_date(text: str) -> datetime:
-    """Reads ``7:12 pm on 5 March, 2024`` as UTC."""
-    found = _DATE.fullmatch(" ".join(text.split()))
-    if not found or found[5].lower() not in _MONTHS:
-        raise ValueError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
-    hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
-    month = _MONTHS.index(found[5].lower()) + 1
-    return datetime(int(found[6]), month, int(found[4]), hour, int(found[2]), tzinfo=UTC)
-
-
 def sessions_of(talk: Mapping[str, Any]) -> list[tuple[str, datetime, list[dict[str, Any]]]]:
     """The sessions with their names and dates, in the order of their numbers."""
     found, number = [], 1
     while f"session_{number}" in talk or f"session_{number}_date_time" in talk:
-        start = session_date(talk.get(f"session_{number}_date_time", "12:00 pm on 1 January, 2023"))
+        start = spoken_date(talk.get(f"session_{number}_date_time", "12:00 pm on 1 January, 2023"))
         found.append((f"session_{number}", start, list(talk.get(f"session_{number}", ()))))
         number += 1
     return found

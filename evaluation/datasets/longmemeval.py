@@ -6,16 +6,13 @@ history of its own, so each question becomes a user.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from episodica.readers.benchmarks import slashed_date
 from evaluation.datasets import SPACING, Conversation, Dataset, Question, checksums, files_of, read
-
-_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(\d{1,2}):(\d{2}))?")
 
 
 def load(data: Path, corrections: Path | None = None, **_: Any) -> Dataset:
@@ -32,14 +29,6 @@ def load(data: Path, corrections: Path | None = None, **_: Any) -> Dataset:
     return Dataset("LongMemEval", made, checksums(*files, *beside), tuple(problems))
 
 
-def session_date(text: str) -> datetime:
-    """Reads ``2023/05/20 (Sat) 02:21`` as UTC."""
-    found = _DATE.fullmatch(text.strip())
-    if not found:
-        raise ValueError(f"date is not like `2023/05/20 (Sat) 02:21`: `{text}`")
-    return datetime(*(int(part or 0) for part in found.groups()), tzinfo=UTC)  # type: ignore[arg-type]
-
-
 def _conversation(
     entry: Mapping[str, Any], fixes: Mapping[str, Any], problems: list[Any]
 ) -> Conversation:
@@ -47,10 +36,10 @@ def _conversation(
     messages: list[dict[str, Any]] = []
     proof: list[str] = []
     ids = _single(entry["haystack_session_ids"])
-    asked = session_date(entry["question_date"])
+    asked = slashed_date(entry["question_date"])
     sessions = zip(ids, entry["haystack_dates"], entry["haystack_sessions"], strict=True)
     for session, date, turns in sessions:
-        start = session_date(date)
+        start = slashed_date(date)
         if start > asked:
             problems.append((key, "session dated after the question, kept", session))
         for place, turn in enumerate(turns):
