@@ -14,8 +14,8 @@ import pytest
 
 from episodica import InvalidInputError, MemorySystem
 from episodica.conversations import checked
-from episodica.readers import FORMATS, iter_conversations, read_conversations
-from episodica.readers.formats import format_of
+from episodica.readers import FORMATS, formats, iter_conversations, read_conversations
+from episodica.readers.source import Source
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EXPECTED: dict[str, Any] = json.loads(
@@ -23,6 +23,19 @@ EXPECTED: dict[str, Any] = json.loads(
 )
 # A benchmark's form has its own tests.
 UNTESTED = {"longmemeval"}
+
+
+def format_of(path: Path) -> str | None:
+    """The format of a file, or of an archive or folder whose files belong together."""
+    with Source(path) as source:
+        if source.members is not None:
+            bundles = formats._BUNDLES.items()
+            return next((name for name, read in bundles if read(source)), None)
+        chosen = formats._text_format(source.text().read(formats._HEAD))
+        if chosen in formats._TEXT:
+            return chosen
+        found = (formats._recognised(item.value) for item in source.items())
+        return next((name for name in found if name), None)
 
 
 def content(path: Path, format: str | None = None) -> dict[str, Any]:

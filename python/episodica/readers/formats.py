@@ -159,21 +159,6 @@ EXPECTED = (
 )
 
 
-def format_of(path: str | os.PathLike[str]) -> str | None:
-    """The format's name of a file, or of an archive or folder whose files belong together."""
-    with Source(path) as source:
-        if source.members is not None:
-            return next((name for name, read in _BUNDLES.items() if read(source)), None)
-        if (database := databases.named(source)) is not None:
-            raise UnknownFormatError(database.what, hint=database.remedy)
-        head = source.text().read(_HEAD)
-        chosen = _text_format(head)
-        if chosen in _TEXT:
-            return chosen
-        found = (_recognised(item.value) for item in islice(source.items(), _SAMPLE))
-        return next((name for name in found if name), None)
-
-
 def read_conversations(
     path: str | os.PathLike[str], format: str | None = None
 ) -> list[Conversation]:
