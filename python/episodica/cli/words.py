@@ -6,28 +6,11 @@ import re
 
 from ..errors import EpisodicaError
 
-# The option that sets each argument of the package.
-_OPTIONS = {
-    "agent_id": "--agent",
-    "facts": "--facts",
-    "format": "--format",
-    "kind": "--kind",
-    "limit": "--limit",
-    "max_tokens": "--max-tokens",
-    "metadata": "--metadata",
-    "method": "--method",
-    "session_id": "--session",
-    "since": "--since",
-    "tenant": "--tenant",
-    "threshold": "--threshold",
-    "timezone": "--timezone",
-    "top_k": "--top-k",
-    "until": "--until",
-    "user_id": "--user",
-    "valid_from": "--valid-from",
-    "where": "--where",
-}
-_ARGUMENT = re.compile(rf"^(?:{'|'.join(_OPTIONS)})(?= |\b[.:])")
+# An argument of the package that an option of the same name sets, at the start of a message.
+_ARGUMENT = re.compile(
+    r"^(?:agent_id|facts|format|kind|limit|max_tokens|metadata|method|session_id|since|tenant"
+    r"|threshold|timezone|top_k|until|user_id|valid_from|where)(?= |\b[.:])"
+)
 _INNER = re.compile(r"(?<=than )(?:since|until)(?=:)|`(user_id|limit|top_k)`")
 # Calls of the package in hints, and the commands that make them.
 _CALLS = re.compile(r"`memory\.(\w+)\(user_id\)`")
@@ -37,8 +20,7 @@ _USERS = "leave the user out: the file names its own"
 
 def in_words_of_the_line(error: EpisodicaError) -> EpisodicaError:
     """The error as text for a terminal."""
-    message = _ARGUMENT.sub(lambda found: _OPTIONS[found[0]], error.message)
-    message = _INNER.sub(lambda found: _OPTIONS[found[0].strip("`")], message)
+    message = _INNER.sub(_option, _ARGUMENT.sub(_option, error.message))
     if message != error.message:
         error.args = (message, *error.args[1:])
     if error.hint:
@@ -47,3 +29,8 @@ def in_words_of_the_line(error: EpisodicaError) -> EpisodicaError:
         )
         error.hint = "leave `--user` out: the file names its own" if hint == _USERS else hint
     return error
+
+
+def _option(found: re.Match[str]) -> str:
+    """The option of an argument: ``--top-k`` of ``top_k``, ``--user`` of ``user_id``."""
+    return f"--{found[0].strip('`').removesuffix('_id').replace('_', '-')}"
