@@ -21,7 +21,7 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(to_json(value, inf_nan_mode="null"), status, media_type="application/json")
 
 
-def _fields(model: type[BaseModel], one: object, **given: Any) -> dict[str, Any]:
+def fields(model: type[BaseModel], one: object, **given: Any) -> dict[str, Any]:
     """The fields that a model declares: those given, else the attributes of the same names."""
     return {
         name: given[name] if name in given else getattr(one, name) for name in model.model_fields
@@ -30,13 +30,13 @@ def _fields(model: type[BaseModel], one: object, **given: Any) -> dict[str, Any]
 
 def message(one: Message) -> dict[str, Any]:
     """A message."""
-    return _fields(MessageView, one, id=one.message_id)
+    return fields(MessageView, one, id=one.message_id)
 
 
 def episode(one: Episode, layer: str = "L1") -> dict[str, Any]:
     """An episode down to a layer."""
     messages = [message(each) for each in one.original_messages] if layer == "L2" else []
-    view = _fields(EpisodeView, one, id=one.episode_id, messages=messages)
+    view = fields(EpisodeView, one, id=one.episode_id, messages=messages)
     for name, is_shown in (("content", layer != "L0"), ("messages", layer == "L2")):
         if not is_shown:
             del view[name]
@@ -45,12 +45,12 @@ def episode(one: Episode, layer: str = "L1") -> dict[str, Any]:
 
 def fact(one: SemanticMemory) -> dict[str, Any]:
     """A fact."""
-    return _fields(FactView, one, id=one.memory_id, revision=one.revision_count)
+    return fields(FactView, one, id=one.memory_id, revision=one.revision_count)
 
 
 def session(one: Session) -> dict[str, Any]:
     """A session."""
-    return _fields(SessionView, one, id=one.session_id)
+    return fields(SessionView, one, id=one.session_id)
 
 
 def record(one: Record, layer: str = "L1") -> dict[str, Any]:
@@ -76,14 +76,14 @@ def hit(one: Hit, layer: str) -> dict[str, Any]:
         "episode": None if one.episode is None else episode(one.episode, of_layer),
         "claims": [fact(each) for each in one.claims],
     }
-    view = _fields(HitView, one, content=content, **optional, **moment)
+    view = fields(HitView, one, content=content, **optional, **moment)
     return {k: v for k, v in view.items() if v is not None or k not in optional}
 
 
 def event(one: Event) -> dict[str, Any]:
     """A change of a record."""
     moment = one.at.isoformat()
-    return _fields(EventView, one, event=one.change, user=one.user_id, at=moment)
+    return fields(EventView, one, event=one.change, user=one.user_id, at=moment)
 
 
 def events(found: Iterable[Event]) -> list[dict[str, Any]]:

@@ -24,9 +24,7 @@ _PART = 10_000
 @router.get("/v1/key", response_model=KeyView, responses=problems())
 async def key(caller: AnyCaller) -> Response:
     """What the key of the request opens."""
-    return views.answer(
-        {"tenant": caller.tenant, "user": caller.user, "scopes": list(caller.scopes)}
-    )
+    return views.answer(views.fields(KeyView, caller))
 
 
 @router.get("/v1/store", response_model=StoreView, responses=problems())
@@ -71,41 +69,35 @@ async def learning(
 def _add_history(resource: Resource) -> None:
     single = resource.removesuffix("s")
 
+    @router.get(
+        f"/v1/users/{{user}}/{resource}/{{id}}/history",
+        name=f"{single}_history",
+        summary=f"Every version of the {single}, oldest first",
+        response_model=History,
+        responses=problems(404),
+    )
     async def history(user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory) -> Response:
         caller.needs("read")
         versions = await memory.history(user, id_of(id))
         of_resource(versions[-1] if versions else None, resource)
         return views.answer({"versions": [views.record(one) for one in versions]})
 
-    router.add_api_route(
-        f"/v1/users/{{user}}/{resource}/{{id}}/history",
-        history,
-        methods=["GET"],
-        name=f"{single}_history",
-        summary=f"Every version of the {single}, oldest first",
-        response_model=History,
-        responses=problems(404),
-    )
-
 
 def _add_trace(resource: Resource) -> None:
     single = resource.removesuffix("s")
 
-    async def trace(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
-        caller.needs("read")
-        of_resource(await memory.get(user, id_of(id)), resource)
-        steps = await memory.trace(user, id_of(id))
-        return views.answer({"steps": [one.to_dict() for one in steps]})
-
-    router.add_api_route(
+    @router.get(
         f"/v1/users/{{user}}/{resource}/{{id}}/trace",
-        trace,
-        methods=["GET"],
         name=f"{single}_trace",
         summary=f"The calls of a language model behind the {single}",
         response_model=Trace,
         responses=problems(404),
     )
+    async def trace(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
+        caller.needs("read")
+        of_resource(await memory.get(user, id_of(id)), resource)
+        steps = await memory.trace(user, id_of(id))
+        return views.answer({"steps": [one.to_dict() for one in steps]})
 
 
 _add_history("messages")

@@ -69,26 +69,13 @@ class _Adding:
             span.set_attribute("gen_ai.memory.record.count", result.messages_added)
             episodes, done = await self._wait(list(result.episodes))
             learned = views.events(await memory.events(cursor, user_id=user))
-        outcome = {
-            "messages_added": result.messages_added,
-            "duplicates": result.duplicates,
-            "edited": result.edited,
-            "episodes": episodes,
-        }
-        answer = {
-            **outcome,
-            "message_ids": list(result.message_ids),
-            "buffered": result.buffered,
-            "skipped": result.skipped,
-            "secrets": result.secrets,
-            "deleted": result.deleted,
-            "notes": list(result.notes),
-            "events": learned,
-            "done": done,
-        }
-        if body.wait == "facts":
-            kept = [one["id"] for one in learned if one["event"] != "IGNORE"]
-            answer["facts"] = list(dict.fromkeys(kept))
+        kept = [one["id"] for one in learned if one["event"] != "IGNORE"]
+        told = {"episodes": episodes, "facts": list(dict.fromkeys(kept)), "events": learned}
+        answer = views.fields(Added, result, **told, done=done)
+        if body.wait != "facts":
+            del answer["facts"]
+        noted = ("messages_added", "duplicates", "edited", "episodes")
+        outcome = {name: answer[name] for name in noted}
         return self._answer(answer), {**outcome, "ids": made_ids(read, result)}
 
     async def again(self, outcome: Outcome) -> Response:

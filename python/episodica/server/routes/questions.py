@@ -116,15 +116,7 @@ async def recall(body: AskRecall, user: User, caller: AnyCaller, memory: Memory)
     del options["kinds"]
     given = memory.recall(user, body.max_tokens, state=body.state, **options)
     new = await given.add(body.query)
-    return views.answer(
-        {
-            "new": new,
-            "text": given.text,
-            "token_count": given.token_count,
-            "restarts": given.restarts,
-            "state": given.state,
-        }
-    )
+    return views.answer(views.fields(RecallView, given, new=new))
 
 
 @router.post("/v1/users/{user}/explain", response_model=StandingView, responses=problems())

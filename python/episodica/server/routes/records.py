@@ -151,6 +151,13 @@ def _add_record_routes(resource: Resource) -> None:
     single = resource.removesuffix("s")
     path = f"/v1/users/{{user}}/{resource}/{{id}}"
 
+    @router.get(
+        path,
+        name=f"get_{single}",
+        summary=f"One {single}",
+        response_model=_VIEWS[resource],
+        responses=problems(404),
+    )
     async def get(
         user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory, layer: Layer = "L2"
     ) -> Response:
@@ -158,33 +165,28 @@ def _add_record_routes(resource: Resource) -> None:
         found = of_resource(await memory.get(user, id_of(id)), resource)
         return views.answer(views.record(found, layer))
 
+    @router.delete(
+        path,
+        name=f"delete_{single}",
+        summary=f"Deletes the {single} and what was derived from it",
+        response_model=Deleted,
+        responses=problems(404),
+    )
     async def delete(user: User, id: RecordId, deletion: Deleting) -> Response:
         memory = deletion.memory
         of_resource(await memory.get(user, id_of(id)), resource)
         report = memory.delete(user, id_of(id), dry_run=deletion.dry_run)
         return views.answer(await deletion.receipt(user, single, report))
 
-    router.add_api_route(
-        path,
-        get,
-        methods=["GET"],
-        name=f"get_{single}",
-        summary=f"One {single}",
-        response_model=_VIEWS[resource],
-        responses=problems(404),
-    )
-    router.add_api_route(
-        path,
-        delete,
-        methods=["DELETE"],
-        name=f"delete_{single}",
-        summary=f"Deletes the {single} and what was derived from it",
-        response_model=Deleted,
-        responses=problems(404),
-    )
-
 
 def _add_deletion(resource: Resource) -> None:
+    @router.delete(
+        f"/v1/users/{{user}}/{resource}",
+        name=f"delete_{resource}",
+        summary=f"Deletes the {resource} that meet all conditions, and what was derived from them",
+        response_model=Deleted,
+        responses=problems(),
+    )
     async def delete_some(user: User, deletion: Deleting, filters: Filtered) -> Response:
         conditions = asdict(filters)
         if all(one is None for one in conditions.values()):
@@ -199,20 +201,17 @@ def _add_deletion(resource: Resource) -> None:
         )
         return views.answer(await deletion.receipt(user, resource, report))
 
-    router.add_api_route(
-        f"/v1/users/{{user}}/{resource}",
-        delete_some,
-        methods=["DELETE"],
-        name=f"delete_{resource}",
-        summary=f"Deletes the {resource} that meet all conditions, and what was derived from them",
-        response_model=Deleted,
-        responses=problems(),
-    )
-
 
 def _add_correction(resource: Literal["episodes", "facts"]) -> None:
     single = resource.removesuffix("s")
 
+    @router.patch(
+        f"/v1/users/{{user}}/{resource}/{{id}}",
+        name=f"correct_{single}",
+        summary=f"Changes the text of the {single}; history keeps the old",
+        response_model=_VIEWS[resource] | Written,
+        responses=problems(404),
+    )
     async def correct(
         body: Correction,
         user: User,
@@ -231,16 +230,6 @@ def _add_correction(resource: Literal["episodes", "facts"]) -> None:
                 of_resource(await memory.get(user, id_of(id)), resource)
                 raise
         return views.answer(_shown(changed, caller))
-
-    router.add_api_route(
-        f"/v1/users/{{user}}/{resource}/{{id}}",
-        correct,
-        methods=["PATCH"],
-        name=f"correct_{single}",
-        summary=f"Changes the text of the {single}; history keeps the old",
-        response_model=_VIEWS[resource] | Written,
-        responses=problems(404),
-    )
 
 
 for _resource in CLASSES:

@@ -50,18 +50,8 @@ async def stats(user: User, caller: AnyCaller, memory: Memory) -> Response:
     """Counts of a user; all are 0 for an unknown user."""
     caller.needs("read")
     found: Any = await memory.stats(user)
-    return views.answer(
-        {
-            "messages": found.messages,
-            "buffered": found.buffered,
-            "episodes": found.episodes,
-            "facts": found.semantic_memories,
-            "superseded": found.superseded,
-            "pending_facts": found.pending_semantic,
-            "pending_vectors": found.pending_vectors,
-            "memory_bytes": found.memory_bytes,
-        }
-    )
+    facts, pending = found.semantic_memories, found.pending_semantic
+    return views.answer(views.fields(Stats, found, facts=facts, pending_facts=pending))
 
 
 @router.get("/v1/users/{user}/profile", response_model=Profile, responses=problems())

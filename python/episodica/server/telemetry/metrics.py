@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections import Counter as Counting
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,9 +48,8 @@ class Metrics:
         folder = os.environ.get(FOLDER)
         self._folder = None if folder is None else Path(folder)
         self._lock: BinaryIO | None = None
-        self._requests = Counter(
-            "episodica_requests", "Requests.", ("operation", "status"), registry=registry
-        )
+        counter = partial(Counter, registry=registry)
+        self._requests = counter("episodica_requests", "Requests.", ("operation", "status"))
         self._seconds = Histogram(
             "episodica_request_seconds",
             "Time until the answer was sent.",
@@ -57,33 +57,15 @@ class Metrics:
             buckets=_BUCKETS,
             registry=registry,
         )
-        self._legs = Counter(
-            "episodica_search_legs", "Legs that searches ran.", ("leg",), registry=registry
-        )
-        self._degraded = Counter(
-            "episodica_degraded", "Legs that searches lacked.", ("leg",), registry=registry
-        )
-        self._learned = Counter(
-            "episodica_changes", "Changes of records and of facts.", ("change",), registry=registry
-        )
-        self._conflicts = Counter(
-            "episodica_conflicts", "Facts that ended an older one.", registry=registry
-        )
+        self._legs = counter("episodica_search_legs", "Legs that searches ran.", ("leg",))
+        self._degraded = counter("episodica_degraded", "Legs that searches lacked.", ("leg",))
+        of_change = "Changes of records and of facts."
+        self._learned = counter("episodica_changes", of_change, ("change",))
+        self._conflicts = counter("episodica_conflicts", "Facts that ended an older one.")
+        gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        self._tokens = gauge("episodica_model_tokens", "Tokens of models.", ("phase", "side"))
+        self._calls = gauge("episodica_model_calls", "Calls of models.", ("phase", "outcome"))
         self._gauges: dict[str, Gauge] = {}
-        self._tokens = Gauge(
-            "episodica_model_tokens",
-            "Tokens of models.",
-            ("phase", "side"),
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
-        self._calls = Gauge(
-            "episodica_model_calls",
-            "Calls of models.",
-            ("phase", "outcome"),
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
 
     @property
     def is_shared(self) -> bool:
