@@ -30,8 +30,7 @@ def search(args: argparse.Namespace, out: Output) -> None:
     """Finds moments, or messages, episodes and facts."""
     with opened(args) as memory:
         hits = found(args, memory, args.explain)
-        if out.as_json:
-            out.json(hits)
+        if out.printed_json(hits):
             return
         for hit in hits:
             print_hit(hit, out)
@@ -85,9 +84,7 @@ def context(args: argparse.Namespace, out: Output) -> None:
         packed = memory.context(
             user, query, max_tokens=args.max_tokens, format=args.format, **fact_filters_of(args)
         )
-        if out.as_json:
-            out.json(packed)
-        else:
+        if not out.printed_json(packed):
             out.line(visible(packed.text, lines=True))
             out.note(
                 f"{counted(packed.token_count, 'token')}, "
@@ -104,9 +101,9 @@ def recall(args: argparse.Namespace, out: Output) -> None:
         new = recalled.add(query)
     if file is not None:
         file.write_text(json.dumps(recalled.state, ensure_ascii=False), encoding="utf-8")
-    if out.as_json:
-        out.json({"new": new, "text": recalled.text, "token_count": recalled.token_count})
-    else:
+    if not out.printed_json(
+        {"new": new, "text": recalled.text, "token_count": recalled.token_count}
+    ):
         out.line(visible(new, lines=True))
         out.note(f"{counted(recalled.token_count, 'token')} in all")
 

@@ -128,20 +128,17 @@ def _purge(place: str, out: Output) -> None:
 def nodes(args: argparse.Namespace, out: Output) -> None:
     """Lists the processes that have the store open for writing."""
     found = _native.database_nodes(_address(args))
-    if out.as_json:
-        out.json_list(found)
-        return
-    rows = [
-        (
+    out.listing(
+        found,
+        ("host", "process", "version", "opened", "heard of"),
+        lambda node: (
             node["host"] or "?",
             node["pid"],
             node["version"],
             node["opened_at"],
             f"{node['silent_seconds']:.0f} s ago" + (" (silent)" if node["is_silent"] else ""),
-        )
-        for node in found
-    ]
-    out.table(("host", "process", "version", "opened", "heard of"), rows)
+        ),
+    )
 
 
 def copy(args: argparse.Namespace, out: Output) -> int:

@@ -56,9 +56,7 @@ def demo(args: argparse.Namespace, out: Output) -> None:
                 conversations = read_conversations(sample)
         memory = stack.enter_context(MemorySystem(path, tenant=args.tenant, **settings_of(args)))
         results = [_show(memory, one, args, out) for one in conversations]
-    if out.as_json:
-        out.json(results)
-    elif not args.store and not args.ask:
+    if not out.printed_json(results) and not args.store and not args.ask:
         out.note("\nthe store was temporary; `episodica demo --store memories` keeps it")
 
 

@@ -82,6 +82,18 @@ class Output:
         document = json.dumps(jsonable(data), ensure_ascii=ascii_only, indent=1)
         sys.stdout.write(visible_json(document) + "\n")
 
+    def printed_json(self, data: Any) -> bool:
+        """Prints the data as JSON if the command is asked for JSON; whether it is."""
+        if self.as_json:
+            self.json(data)
+        return self.as_json
+
+    def printed_list(self, items: Iterable[Any]) -> bool:
+        """Prints the items as a JSON list if the command is asked for JSON; whether it is."""
+        if self.as_json:
+            self.json_list(items)
+        return self.as_json
+
     def json_list(self, items: Iterable[Any]) -> None:
         """The items as one JSON list, written one by one."""
         ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
@@ -96,23 +108,17 @@ class Output:
         self, items: Iterable[T], head: Sequence[str], row: Callable[[T], Sequence[object]]
     ) -> None:
         """The items as a JSON list, or as a table with a row for each."""
-        if self.as_json:
-            self.json_list(items)
-        else:
+        if not self.printed_list(items):
             self.table(head, map(row, items))
 
     def result(self, data: Any, text: str) -> None:
         """The data as JSON, or the text on stderr."""
-        if self.as_json:
-            self.json(data)
-        else:
+        if not self.printed_json(data):
             self.note(text)
 
     def tree(self, data: Mapping[str, Any]) -> None:
         """Prints nested mappings, as a table of paths and values or as JSON."""
-        if self.as_json:
-            self.json(data)
-        else:
+        if not self.printed_json(data):
             rows = ((_in_words(path), cell(value)) for path, value in leaves(data, "."))
             self.table(("", ""), rows)
 

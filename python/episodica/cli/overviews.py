@@ -40,8 +40,7 @@ def profile(args: argparse.Namespace, out: Output) -> None:
         people: Counter[str] = Counter()
         if args.of and not len(found):
             people.update(one.speaker for one in memory.semantic_memories(user) if one.speaker)
-    if out.as_json:
-        out.json(found)
+    if out.printed_json(found):
         return
     for line in found.to_markdown(history=args.history).splitlines():
         out.line(line)
@@ -72,8 +71,7 @@ def changes(args: argparse.Namespace, out: Output) -> None:
             for change in found:
                 memory.keep_change(user, change, args.keep)
             found = _changes(memory, user, args)
-    if out.as_json:
-        out.json(found)
+    if out.printed_json(found):
         return
     for change in found:
         kept = f" (kept: {change.kept})" if change.kept else ""
@@ -119,8 +117,7 @@ def ls(args: argparse.Namespace, out: Output) -> None:
     """Lists a folder of the tree."""
     with opened(args) as memory:
         found = memory.ls(args.uri, user_id=optional_user(args, memory))
-        if out.as_json:
-            out.json_list(found)
+        if out.printed_list(found):
             return
         rows = (
             (
@@ -138,9 +135,7 @@ def tree(args: argparse.Namespace, out: Output) -> None:
     """Draws a folder of the tree and the levels below it."""
     with opened(args) as memory:
         found = memory.tree(args.uri, depth=args.depth, user_id=optional_user(args, memory))
-    if out.as_json:
-        out.json(found)
-    else:
+    if not out.printed_json(found):
         for line in str(found).splitlines():
             out.line(out.cut(line, 0))
 
@@ -149,9 +144,7 @@ def read(args: argparse.Namespace, out: Output) -> None:
     """Prints a text of the tree."""
     with opened(args) as memory:
         text = memory.read(args.uri, args.layer, user_id=optional_user(args, memory))
-    if out.as_json:
-        out.json({"uri": args.uri, "layer": args.layer, "text": text})
-    else:
+    if not out.printed_json({"uri": args.uri, "layer": args.layer, "text": text}):
         for line in text.splitlines():
             out.line(line)
 
@@ -162,8 +155,7 @@ def explore(args: argparse.Namespace, out: Output) -> None:
         found = memory.explore(
             args.query, args.uri, top_k=args.top_k, user_id=optional_user(args, memory)
         )
-    if out.as_json:
-        out.json(found)
+    if out.printed_json(found):
         return
     for line in str(found).splitlines():
         out.line(out.cut(line, 0))
@@ -174,8 +166,7 @@ def sessions(args: argparse.Namespace, out: Output) -> None:
     """Lists a user's sessions."""
     with opened(args) as memory:
         found = memory.sessions(user_of(args, memory))
-    if out.as_json:
-        out.json(found)
+    if out.printed_json(found):
         return
     rows = (
         (one.session_id, one.state, day(one.started_at), one.messages, one.episodes)

@@ -72,9 +72,7 @@ def explore(args: argparse.Namespace, out: Output) -> int:
     )
 
     def announce(address: str) -> None:
-        if out.as_json:
-            out.json({"address": address})
-        else:
+        if not out.printed_json({"address": address}):
             out.line(address)
             out.note("the address works once, within ten minutes; Ctrl-C ends the explorer")
         sys.stdout.flush()
@@ -110,9 +108,7 @@ def create_key(args: argparse.Namespace, out: Output) -> None:
         rate_per_minute=args.rate,
         expires=args.expires,
     )
-    if out.as_json:
-        out.json({"key": text, **key.shown()})
-    else:
+    if not out.printed_json({"key": text, **key.shown()}):
         out.line(text)
         who = "all users" if key.user == _ALL else f"user {key.user}"
         out.note(
@@ -126,25 +122,15 @@ def list_keys(args: argparse.Namespace, out: Output) -> None:
     """Lists the keys without their secrets."""
     ring = keys_of(args)
     keys = [{**key.shown(), "last_used_at": ring.last_used_at(key.id)} for key in ring.all()]
-    if out.as_json:
-        out.json_list(keys)
-        return
-    rows = [
-        (
-            key["id"],
-            key["name"] or "-",
-            key["tenant"],
-            key["user"],
+    times = ("created_at", "revoked_at", "expires_at", "last_used_at")
+    out.listing(
+        keys,
+        ("key", "name", "tenant", "user", "scopes", "created", "revoked", "ends", "last use"),
+        lambda key: (
+            *(key[name] or "-" for name in ("id", "name", "tenant", "user")),
             ",".join(key["scopes"]),
-            key["created_at"],
-            key["revoked_at"] or "-",
-            key["expires_at"] or "-",
-            key["last_used_at"] or "-",
-        )
-        for key in keys
-    ]
-    out.table(
-        ("key", "name", "tenant", "user", "scopes", "created", "revoked", "ends", "last use"), rows
+            *(key[name] or "-" for name in times),
+        ),
     )
 
 

@@ -21,8 +21,7 @@ def forgetting(args: argparse.Namespace, out: Output) -> None:
         found = _candidates(args, memory, user)
         if args.archive:
             memory.archive(user, found)
-    if out.as_json:
-        out.json(found)
+    if out.printed_json(found):
         return
     rows = ((f"{one.strength:.2f}", one.id, one.text, "; ".join(one.reasons)) for one in found)
     out.table(("strength", "id", "record", "reasons"), rows)
@@ -61,8 +60,7 @@ def restore(args: argparse.Namespace, out: Output) -> None:
 
 
 def _show(records: list[Record], done: str, out: Output) -> None:
-    if out.as_json:
-        out.json_list(records)
+    if out.printed_list(records):
         return
     for record in records:
         out.line(printable(_text(record)))

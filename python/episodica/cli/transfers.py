@@ -92,9 +92,7 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
                 if told := people.choose(memory, user, args.me):
                     out.note(f"note: {told}")
     made = [{**row, "seconds": round(row["seconds"], 3)} for row in rows.values()]
-    if out.as_json:
-        out.json(made)
-    else:
+    if not out.printed_json(made):
         names = [name.replace("_", " ") for name in _COLUMNS]
         out.table(names, ([cell(row[name]) for name in _COLUMNS] for row in made))
 
@@ -111,9 +109,7 @@ def _estimate(talks: Iterator[Conversation], args: argparse.Namespace, out: Outp
         f"{number:,} {name.replace('_', ' ')}"
         for name, number in zip(_ESTIMATED, sums, strict=True)
     )
-    if out.as_json:
-        out.json(total)
-    else:
+    if not out.printed_json(total):
         out.line(told if cost is None else f"{told}; cost {cost:,.2f}")
 
 
@@ -246,9 +242,7 @@ def state(args: argparse.Namespace, out: Output) -> None:
             expires_after=args.expires_after,
         )
         ended = [memory.get(args.user_id, former) for former in fact.ends]
-    if out.as_json:
-        out.json(fact)
-    else:
+    if not out.printed_json(fact):
         out.line(printable(fact.content))
         out.note(f"{fact.kind}, id {fact.memory_id}")
         for former in ended:
@@ -278,9 +272,7 @@ def procedure(args: argparse.Namespace, out: Output) -> None:
             messages=done.get("messages"),
             agent_id=args.agent,
         )
-    if out.as_json:
-        out.json(fact)
-    else:
+    if not out.printed_json(fact):
         out.line(printable(fact.content))
         out.note(f"{fact.kind}, id {fact.memory_id}")
 

@@ -94,9 +94,7 @@ def verify(args: argparse.Namespace, out: Output) -> int:
     """Checks records, indexes and files; 1 if there are errors."""
     with opened(args) as memory:
         found = memory.verify(optional_user(args, memory), progress=True)
-        if out.as_json:
-            out.json(found)
-        else:
+        if not out.printed_json(found):
             for problem in found.problems:
                 out.line(str(problem))
             out.line(

@@ -120,14 +120,11 @@ def explain(args: argparse.Namespace, out: Output) -> None:
                 include_superseded=args.all,
                 **fact_filters_of(args),
             )
-            if out.as_json:
-                out.json(standing)
-            else:
+            if not out.printed_json(standing):
                 out.line(str(standing))
             return
         hits = found(args, memory, explain=True)
-        if out.as_json:
-            out.json(hits)
+        if out.printed_json(hits):
             return
         out.note(
             f"read as {hits.intent}; method {args.method}"

@@ -41,8 +41,7 @@ def events(args: argparse.Namespace, out: Output) -> None:
         while limit is None and len(page):
             page = memory.events(page.cursor, user_id=user)
             found += page
-    if out.as_json:
-        out.json({"events": found, "cursor": page.cursor})
+    if out.printed_json({"events": found, "cursor": page.cursor}):
         return
     _print(found, out)
     out.note(f"{counted(len(found), 'event')}; continue with --after {page.cursor}")
