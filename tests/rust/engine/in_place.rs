@@ -82,12 +82,6 @@ fn opened_anew(disk: &Disk) -> episodica_core::engine::EngineHandle {
 }
 
 pub fn assert_same_answers(engine: &Engine, disk: &Disk, case: &str) -> u64 {
-    assert_nearly_same_answers(engine, disk, case, 1e-5)
-}
-
-/// Scores may differ by the rounding of half precision, which a vector may get at one opening and
-/// not at another.
-pub fn assert_nearly_same_answers(engine: &Engine, disk: &Disk, case: &str, tolerance: f64) -> u64 {
     let fresh = opened_anew(disk);
     let mut compared = 0;
     for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
@@ -107,7 +101,7 @@ pub fn assert_nearly_same_answers(engine: &Engine, disk: &Disk, case: &str, tole
             let (own, other) =
                 (answers(engine, query, kind, method), answers(&fresh, query, kind, method));
             let same = own.len() == other.len()
-                && own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < tolerance);
+                && own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-5);
             // Ties of fused ranks are ordered by slot, and a rewritten episode has a new slot.
             assert!(
                 same || method == SearchMethod::Rrf && own.keys().eq(other.keys()),

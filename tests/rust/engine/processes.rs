@@ -8,12 +8,9 @@ use episodica_core::engine::{AnyRecord, Engine, RecordKind};
 use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::{MemoryBackend, Random};
 
-use super::in_place::{any_message, assert_nearly_same_answers, id_of};
+use super::in_place::{any_message, assert_same_answers, id_of};
 use super::support::*;
 use crate::counts::{report, rounds};
-
-/// The largest difference of scores through half precision.
-const HALF: f64 = 5e-3;
 
 fn act(engine: &Engine, random: &mut Random, number: &mut u64) {
     let messages = (0..1 + random.below(4)).map(|_| {
@@ -60,16 +57,10 @@ fn engines_that_take_turns_find_what_a_fresh_one_finds() {
             }
             act(&engines[at], &mut random, &mut number);
             let other = &engines[random.below(3) as usize];
-            compared += assert_nearly_same_answers(
-                other,
-                &disk,
-                &format!("case {case}, step {step}"),
-                HALF,
-            );
+            compared += assert_same_answers(other, &disk, &format!("case {case}, step {step}"));
         }
         for engine in &engines {
-            compared +=
-                assert_nearly_same_answers(engine, &disk, &format!("case {case}, the end"), HALF);
+            compared += assert_same_answers(engine, &disk, &format!("case {case}, the end"));
             assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0, "case {case}");
         }
         engines[0].delete_user_data("alice", &NOW).unwrap();
@@ -128,7 +119,7 @@ fn engines_that_write_at_once_store_each_message_once_and_form_each_episode_once
     inside.dedup();
     assert_eq!(inside.len(), members, "a message is in two episodes");
     for engine in &engines {
-        assert_nearly_same_answers(engine, &disk, "at once", HALF);
+        assert_same_answers(engine, &disk, "at once");
     }
 }
 

@@ -175,7 +175,9 @@ pub fn uses_the_snapshot(disk: &Disk, open: impl FnOnce()) -> bool {
 /// A text that contains this can't be embedded.
 pub const NO_VECTOR: &str = "(illegible)";
 
-/// Words hashed into a few dimensions.
+/// Words hashed into a few dimensions. The numbers are those of half precision, so an index that
+/// keeps only half of each changes no score: otherwise rounding would decide among equals, and with
+/// it which messages are the best that are compared with each other.
 struct Words;
 
 fn hash(word: &str) -> usize {
@@ -203,7 +205,7 @@ impl Embedder for Words {
         for (mut row, text) in rows.axis_iter_mut(Axis(0)).zip(texts) {
             text.split_whitespace().for_each(|word| row[hash(word) % DIMENSION] += 1.0);
             let length = row.dot(&row).sqrt().max(1e-9);
-            row /= length;
+            row.mapv_inplace(|value| half::f16::from_f32(value / length).to_f32());
         }
         Ok(rows)
     }
