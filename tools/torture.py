@@ -32,6 +32,7 @@ ATTACKS = {
     "faults": "Let every single operation of a write fail, or cut the power after it",
     "formats": "Put long repeated texts into files of every format that is read",
     "handles": "Write 200 users with 64 file handles, or with `max_open_files=5`",
+    "histories": "Delete from histories whose model repeats all it sees, then look for words",
     "http": "Kill the workers of a service while clients add, repeat and delete over HTTP",
     "in_place": "Compare searches after deletions and edits with those of a newly opened store",
     "interrupts": "Press Ctrl-C in every call at six moments",

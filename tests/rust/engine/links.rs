@@ -1,8 +1,8 @@
 //! Links between quotations: logged when they are learned, gone with either message, decided by the
 //! user.
 
-use episodica_core::engine::{EngineHandle, SaidLater};
-use episodica_core::model::{KeptSide, LinkKind};
+use episodica_core::engine::{AnyRecord, EngineHandle, RecordKind, SaidLater};
+use episodica_core::model::{KeptSide, LinkKind, NewMessage};
 use episodica_core::store::testing::MemoryBackend;
 
 use super::support::*;
@@ -115,4 +115,136 @@ fn nobody_is_linked_with_another_speaker() {
         engine.close_session("alice", name, &NOW).unwrap();
     }
     assert_eq!(told(&engine), []);
+}
+
+/// Messages of a day each, in this order of arrival.
+fn told_in(disk: &Disk, order: &[usize], texts: &[&str]) -> EngineHandle {
+    let engine = open(disk).unwrap();
+    for at in order {
+        let id = format!("m{at}");
+        let message = said(&id, texts[*at], *at as i64 * DAY, Some(&id));
+        engine.add_messages("alice", vec![message], None, &NOW).unwrap();
+        engine.close_session("alice", &id, &NOW).unwrap();
+    }
+    engine
+}
+
+const TALK: [&str; 4] =
+    ["The gate code of the yard is 7712. My cat weighs four kilos.", SECOND, THIRD, "It rained."];
+const OTHER: &str = "The gate code of the yard is 9043, says Ida.";
+
+#[test]
+fn after_an_edit_the_links_are_those_of_the_newer_words() {
+    for (at, words) in [
+        (0, "The gate code of the yard is 1180. My cat weighs four kilos."),
+        (0, "The gate code of the yard is 7712. My cat weighs five kilos."),
+        (0, "We had soup."),
+        (1, OTHER),
+        (1, "We had soup."),
+        (2, OTHER),
+        (3, OTHER),
+    ] {
+        let (disk, fresh) = (Disk::new(MemoryBackend::new()), Disk::new(MemoryBackend::new()));
+        let engine = told_in(&disk, &[0, 1, 2, 3], &TALK);
+        let before = told(&engine);
+        let mut texts = TALK;
+        texts[at] = words;
+        let expected = told(&told_in(&fresh, &[0, 1, 2, 3], &texts));
+        let edit = |words: &str| {
+            let id = format!("m{at}");
+            let message = said(&id, words, at as i64 * DAY, Some(&id));
+            let message = NewMessage { edited_at: Some(moment(9 * DAY)), ..message };
+            assert_eq!(engine.add_messages("alice", vec![message], None, &NOW).unwrap().edited, 1);
+        };
+        edit(words);
+        assert_eq!(told(&engine), expected, "m{at}: {words}");
+        let opened = open_as(&disk, true, Default::default()).unwrap();
+        assert_eq!(told(&opened), expected, "m{at}: {words}, opened");
+        edit(TALK[at]);
+        assert_eq!(told(&engine), before, "m{at}: {words}, and back");
+        assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
+    }
+}
+
+#[test]
+fn the_order_of_arrival_changes_no_link() {
+    let expected = told(&told_in(&Disk::new(MemoryBackend::new()), &[0, 1, 2, 3], &TALK));
+    assert_eq!(expected, pairs(&[(SECOND, THIRD), (FIRST, SECOND)]));
+    for order in [[3, 2, 1, 0], [1, 0, 2, 3], [2, 0, 3, 1], [1, 3, 2, 0]] {
+        let disk = Disk::new(MemoryBackend::new());
+        let engine = told_in(&disk, &order, &TALK);
+        assert_eq!(told(&engine), expected, "{order:?}");
+        engine.delete("alice", "m1", &NOW).unwrap();
+        assert_eq!(told(&engine), pairs(&[(FIRST, THIRD)]), "{order:?}");
+    }
+}
+
+/// Whether each of the codes is open, by message.
+fn open_codes(engine: &EngineHandle) -> Vec<(String, bool)> {
+    let facts = records(engine, "alice", RecordKind::Semantic).into_iter();
+    let codes = facts.filter_map(|record| match record {
+        AnyRecord::Semantic(fact) if fact.content.contains("gate code") => {
+            Some((fact.source_messages[0].clone(), fact.is_open()))
+        }
+        _ => None,
+    });
+    let mut codes: Vec<_> = codes.collect();
+    codes.sort();
+    codes
+}
+
+#[test]
+fn what_is_left_of_a_decision_is_current_again() {
+    let soup = "We had soup.";
+    for (side, kept, other) in [
+        (KeptSide::New, "m1", "m0"),
+        (KeptSide::Old, "m0", "m1"),
+        (KeptSide::Both, "m1", "m0"),
+        (KeptSide::Both, "m0", "m1"),
+    ] {
+        for way in ["message", "fact", "edit"] {
+            let disk = Disk::new(MemoryBackend::new());
+            let engine = told_in(&disk, &[0, 1, 3], &TALK);
+            let change = changes(&engine).remove(0);
+            let ids = [&*change.old.memory_id, &*change.new.memory_id];
+            engine.keep_side("alice", ids, side, &NOW).unwrap();
+            let is_closed = side != KeptSide::Both;
+            let codes = open_codes(&engine);
+            assert!(codes.contains(&(other.to_owned(), !is_closed)), "{side:?}: {codes:?}");
+            match way {
+                "message" => drop(engine.delete("alice", kept, &NOW).unwrap()),
+                "fact" => {
+                    let id = if kept == "m0" { ids[0] } else { ids[1] };
+                    engine.delete("alice", id, &NOW).unwrap();
+                }
+                _ => {
+                    let at = if kept == "m0" { 0 } else { DAY };
+                    let edited = said(kept, soup, at, Some(kept));
+                    engine.add_messages("alice", vec![edited], None, &NOW).unwrap();
+                }
+            }
+            let left = [(other.to_owned(), true)];
+            assert_eq!(open_codes(&engine), left, "{side:?}, {kept}, {way}");
+            let opened = open_as(&disk, true, Default::default()).unwrap();
+            assert_eq!(open_codes(&opened), left, "{side:?}, {kept}, {way}, opened");
+        }
+    }
+}
+
+#[test]
+fn a_decision_that_stays_keeps_its_fact_closed() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = told_in(&disk, &[0, 1, 2], &TALK);
+    for change in changes(&engine) {
+        let ids = [&*change.old.memory_id, &*change.new.memory_id];
+        engine.keep_side("alice", ids, KeptSide::New, &NOW).unwrap();
+    }
+    let codes = |open: [bool; 3]| {
+        (0..).zip(open).map(|(at, open)| (format!("m{at}"), open)).collect::<Vec<_>>()
+    };
+    assert_eq!(open_codes(&engine), codes([false, false, true]));
+    engine.delete("alice", "m2", &NOW).unwrap();
+    assert_eq!(open_codes(&engine), codes([false, true, true])[..2]);
+    engine.delete("alice", "m1", &NOW).unwrap();
+    assert_eq!(open_codes(&engine), codes([true, true, true])[..1]);
 }

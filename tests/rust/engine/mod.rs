@@ -7,6 +7,7 @@ mod deletion;
 mod endings;
 mod forgetting;
 mod future;
+mod histories;
 mod hostile;
 mod in_place;
 mod lifetimes;

@@ -94,8 +94,20 @@ impl UserView {
         Ok(())
     }
 
-    /// Replaces all revisions of a fact. An unchanged text keeps its vector.
+    /// Replaces all revisions of a fact.
     fn replace_fact(
+        &mut self,
+        fact: &Arc<SemanticMemory>,
+        row: Rows<'_>,
+        to: &IndexingSettings<'_>,
+    ) -> Result<()> {
+        self.revise_fact(fact, row, to)?;
+        self.facts.remove_history(&fact.memory_id);
+        Ok(())
+    }
+
+    /// Stores the next revision of a fact. An unchanged text, without a `row`, keeps its vector.
+    pub fn revise_fact(
         &mut self,
         fact: &Arc<SemanticMemory>,
         row: Rows<'_>,
@@ -104,9 +116,7 @@ impl UserView {
         let vectors = self.statements.vectors().zip(self.facts.slot(&fact.memory_id));
         let vector = vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)));
         let kept = vector.map(|vector| vector.insert_axis(ndarray::Axis(0)));
-        self.put_fact(Arc::clone(fact), row.or(kept.as_ref().map(|row| row.view())), to)?;
-        self.facts.remove_history(&fact.memory_id);
-        Ok(())
+        self.put_fact(Arc::clone(fact), row.or(kept.as_ref().map(|row| row.view())), to)
     }
 
     /// The slots of the latest facts that contain the rarest word of a text, at most `most`.

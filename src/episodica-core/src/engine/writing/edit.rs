@@ -6,7 +6,7 @@
 //! new words, facts change as if the old words had been deleted and the new ones added, and a note
 //! in the message log says so. After a crash in between, the steps are repeated.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::slice::from_ref;
 use std::sync::Arc;
 
@@ -19,13 +19,16 @@ use crate::engine::memory::view::{UserView, episode_terms};
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
-use crate::engine::writing::compose::{ComposedEpisode, compose_texts, shown_in_all};
+use crate::engine::writing::compose::{ComposedEpisode, compose_texts};
 use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::erase::{learned_after, shown_to, still_learned, without_shown};
 use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::engine::writing::fact_deletion::follow_facts;
 use crate::engine::writing::learn::{quoted_facts, quotes_of};
+use crate::engine::writing::links::LinkingStep;
+use crate::engine::writing::shown_before::ShownBefore;
 use crate::error::{Error, Result};
+use crate::generate::facts::FactCandidate;
 use crate::model::{BoundaryJudgement, Episode, Message, NewMessage, SemanticMemory, clean_name};
 use crate::store::{StateRecord, UserErasure};
 use crate::text::secrets::{MASK, masked};
@@ -259,27 +262,37 @@ impl EditedRecords {
             replace_episodes: before.iter().zip(&messages).take(edited).map(with).collect(),
             ..UserErasure::default()
         };
+        let quotes = Self::quotes(services, user, &change, control)?;
         // As if the earlier words had been deleted, and the new ones were in their place.
         let effects = {
-            let view = user.view.read();
-            follow_facts(services, (&user.owner, &view), &mut change, control)?
+            let (view, owner) = (user.view.read(), &user.owner);
+            let still_said = quotes.iter().flatten().filter(|quote| is_known(&view, quote));
+            let still_said = still_said.map(|quote| quote.memory_id.clone()).collect();
+            follow_facts(services, (owner, &view), &mut change, still_said, control)?
         };
         let slices: Vec<&[Arc<Message>]> = messages.iter().map(Vec::as_slice).collect();
         // A model is not shown the facts that go.
         *user.progress.leaving.lock() = change.semantic.iter().cloned().collect();
         let texts = compose_texts(services, user, &slices, control);
         user.progress.leaving.lock().clear();
+        let shown = {
+            let view = user.view.read();
+            let shown = ShownBefore::of(&view, &change.semantic);
+            shown.keep_in(&mut change.replace_semantic, &view);
+            shown
+        };
         let (mut episodes, mut stated) = (Vec::new(), Vec::new());
         for ((episode, messages), mut text) in before.iter().zip(messages).zip(texts?) {
             let asked = std::mem::take(&mut text.asked);
             write_trace(services, user, asked.about(from_ref(&episode.episode_id)));
             stated.push(text.stated.take());
-            episodes.push(Arc::new(next_revision(episode, messages, text)));
+            let next = next_revision(episode, messages, text);
+            episodes.push(Arc::new(Episode { shown: shown.in_all(episode, &next), ..next }));
         }
         // The facts of the others are known.
         stated.truncate(edited);
         let mut retold = episodes.split_off(edited);
-        retold.extend(Self::without_facts(user, &episodes, &retold, &change, control)?);
+        retold.extend(Self::without_facts(user, [&episodes, &retold], &change, &shown, control)?);
         // A model reads the episodes with the new words at once.
         let added = if services.llm.is_some() { Vec::new() } else { effects.added };
         let mut edited = Self {
@@ -291,22 +304,45 @@ impl EditedRecords {
             withdrawn: change.semantic,
             relearn: effects.relearn,
         };
-        if services.llm.is_none() && services.config.semantic_memory {
-            edited.quote(services, user, &change.messages, control)?;
-        }
+        edited.add_quotes(&user.view.read(), quotes, services.clock.now());
         Ok(edited)
+    }
+
+    /// The quotations of the new words, by episode; none with a model.
+    fn quotes(
+        services: &EngineServices,
+        user: &OpenUser,
+        change: &UserErasure,
+        control: &dyn CallControl,
+    ) -> Result<Vec<Vec<SemanticMemory>>> {
+        if services.llm.is_some() || !services.config.semantic_memory {
+            return Ok(Vec::new());
+        }
+        let is_edited =
+            |one: &FactCandidate| one.source_messages.iter().any(|id| change.messages.contains(id));
+        let mut quotes = Vec::new();
+        let found = quotes_of(services, user, &change.replace_episodes, control)?;
+        for (episode, found) in change.replace_episodes.iter().zip(found) {
+            let id = &episode.episode_id;
+            if user.view.read().backlog.unlearned().contains_key(id) {
+                continue;
+            }
+            let candidates: Vec<_> = found.candidates.into_iter().filter(is_edited).collect();
+            quotes.push(quoted_facts(services, user, &candidates, id).collect());
+        }
+        Ok(quotes)
     }
 
     /// The next revisions of further episodes that a model wrote while it was shown a fact that is
     /// withdrawn.
     fn without_facts(
         user: &OpenUser,
-        episodes: &[Arc<Episode>],
-        retold: &[Arc<Episode>],
+        done: [&[Arc<Episode>]; 2],
         change: &UserErasure,
+        shown: &ShownBefore,
         control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
-        let done = episodes.iter().chain(retold).map(|episode| episode.episode_id.clone());
+        let done = done.into_iter().flatten().map(|episode| episode.episode_id.clone());
         let withdrawn = UserErasure {
             episodes: done.collect(),
             semantic: change.semantic.clone(),
@@ -314,47 +350,46 @@ impl EditedRecords {
         };
         let left = without_shown(&user.view.read(), &withdrawn, control)?.into_iter();
         let next = |episode: Arc<Episode>| {
-            let revision = user.view.read().episodes.by_id(&episode.episode_id)?.revision + 1;
-            Some(Arc::new(Episode { revision, ..(*episode).clone() }))
+            let known = user.view.read().episodes.by_id(&episode.episode_id).cloned()?;
+            let (revision, shown) = (known.revision + 1, shown.in_all(&known, &episode));
+            Some(Arc::new(Episode { revision, shown, ..(*episode).clone() }))
         };
         Ok(left.filter_map(next).collect())
     }
 
-    /// Quotes the new words. A quotation in the place of an earlier one is its next revision.
-    fn quote(
-        &mut self,
-        services: &EngineServices,
-        user: &OpenUser,
-        edited: &[String],
-        control: &dyn CallControl,
-    ) -> Result<()> {
-        let found = quotes_of(services, user, &self.episodes, control)?;
-        let view = user.view.read();
-        for (episode, found) in self.episodes.iter().zip(found) {
-            let id = &episode.episode_id;
-            if view.backlog.unlearned().contains_key(id) {
-                continue;
-            }
-            let mut candidates = found.candidates;
-            candidates.retain(|one| one.source_messages.iter().any(|id| edited.contains(id)));
-            for fact in quoted_facts(services, user, &candidates, id) {
-                let place = self.withdrawn.iter().position(|id| *id == fact.memory_id);
-                let is_known = self.facts.iter().any(|one| one.memory_id == fact.memory_id);
-                match (view.facts.by_id(&fact.memory_id), place) {
-                    (Some(known), Some(place)) => {
-                        self.withdrawn.swap_remove(place);
-                        self.facts.push(Arc::new(SemanticMemory {
-                            created_at: known.created_at,
-                            revision_count: known.revision_count + 1,
-                            ..fact
-                        }));
-                    }
-                    (None, _) if !is_known => self.facts.push(Arc::new(fact)),
-                    _ => {}
+    /// Adds the quotations of the new words, with their links. One in the place of an earlier
+    /// quotation is its next revision.
+    fn add_quotes(&mut self, view: &UserView, quotes: Vec<Vec<SemanticMemory>>, now: Moment) {
+        let mut new: Vec<SemanticMemory> = Vec::new();
+        for fact in quotes.into_iter().flatten() {
+            let place = self.withdrawn.iter().position(|id| *id == fact.memory_id);
+            let is_there = self.facts.iter().any(|one| one.memory_id == fact.memory_id);
+            match (view.facts.by_id(&fact.memory_id), place) {
+                (Some(known), Some(place)) => {
+                    self.withdrawn.swap_remove(place);
+                    new.push(SemanticMemory {
+                        created_at: known.created_at,
+                        revision_count: known.revision_count + 1,
+                        ..fact
+                    });
                 }
+                (None, _) if !is_there => new.push(fact),
+                _ => {}
             }
         }
-        Ok(())
+        let gone: HashSet<&str> = self.withdrawn.iter().map(String::as_str).collect();
+        let mut links = LinkingStep::rewording(new.iter().map(|fact| fact.memory_id.clone()));
+        let mut changed: BTreeMap<String, Arc<SemanticMemory>> =
+            self.facts.drain(..).map(|fact| (fact.memory_id.clone(), fact)).collect();
+        for fact in new {
+            let find = |id: &str| {
+                let known = || view.facts.by_id(id).filter(|_| !gone.contains(id));
+                changed.get(id).or_else(known)
+            };
+            let linked = links.link(view, &find, fact, now);
+            changed.extend(linked.into_iter().map(|one| (one.memory_id.clone(), Arc::new(one))));
+        }
+        self.facts = changed.into_values().collect();
     }
 
     /// Appends everything, the note that the versions hold last; then updates the view.
@@ -405,6 +440,11 @@ impl EditedRecords {
     }
 }
 
+/// True if the view has the quotation with these words.
+fn is_known(view: &UserView, quote: &SemanticMemory) -> bool {
+    view.facts.by_id(&quote.memory_id).is_some_and(|known| known.quote == quote.quote)
+}
+
 fn is_about(state: &StateRecord, id: &str) -> bool {
     matches!(state, StateRecord::Learned { episode_id, .. } if episode_id == id)
 }
@@ -418,7 +458,7 @@ fn next_revision(
     let boundary =
         BoundaryJudgement { topic_summary: topic_summary(&messages), ..episode.boundary.clone() };
     Episode {
-        shown: shown_in_all(episode, &written.shown),
+        shown: written.shown,
         title: written.text.title,
         summary: written.text.summary,
         content: written.text.content,

@@ -116,6 +116,7 @@ pub(crate) fn delete_records(
     // The erasure removes the files of answers and traces; data kept in memory would restore
     // them.
     user.notes.lock().close();
+    user.progress.forget_stated();
     *user.recalled.lock() = Default::default();
     services.counters.forget(&user.owner.user);
     erasure.at = Some(services.clock.now());
@@ -210,7 +211,7 @@ fn follow_deletion(
 ) -> Result<DeletionEffects> {
     let view = user.view.read();
     follow(&view, erasure, control)?;
-    let effects = follow_facts(services, (&user.owner, &view), erasure, control)?;
+    let effects = follow_facts(services, (&user.owner, &view), erasure, HashSet::new(), control)?;
     let seen = without_shown(&view, erasure, control)?;
     erasure.replace_episodes.extend(seen);
     Ok(effects)

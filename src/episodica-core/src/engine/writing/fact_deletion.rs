@@ -8,9 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::clock::Moment;
 use crate::control::CallControl;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
+use crate::engine::writing::keep::closed_by;
 use crate::engine::writing::refold::refolded;
 use crate::error::Result;
 use crate::generate::facts::{EvidenceWords, asked_before, extract_quotes, fact_from};
@@ -42,16 +44,19 @@ struct DeletionRun<'a> {
     replaced: HashMap<String, Arc<Episode>>,
     /// Facts that the caller deletes.
     chosen: HashSet<String>,
+    /// Quotations that the changed messages still say.
+    still_said: HashSet<String>,
     /// Facts that go because a message goes.
     gone: HashSet<String>,
     relearn: BTreeSet<String>,
 }
 
-/// Adds to an erasure the facts that go and change with it.
+/// Adds to an erasure the facts that go and change with it. Those that are `still_said` stay.
 pub(crate) fn follow_facts(
     services: &EngineServices,
     (owner, view): (&Owner, &UserView),
     erasure: &mut UserErasure,
+    still_said: HashSet<String>,
     control: &dyn CallControl,
 ) -> Result<DeletionEffects> {
     let set = |ids: &[String]| ids.iter().cloned().collect::<HashSet<String>>();
@@ -62,6 +67,7 @@ pub(crate) fn follow_facts(
         episodes: set(&erasure.episodes),
         replaced: replaced.map(|one| (one.episode_id.clone(), Arc::clone(one))).collect(),
         chosen: set(&erasure.semantic),
+        still_said,
         gone: HashSet::new(),
         relearn: BTreeSet::new(),
     };
@@ -89,6 +95,35 @@ pub(crate) fn follow_facts(
         added.extend(facts.filter(is_new).map(Arc::new));
     }
     Ok(DeletionEffects { added, relearn: if asks { relearn } else { BTreeSet::new() } })
+}
+
+/// The facts that name one of these facts as ended or linked, without them: their next revisions.
+pub(crate) fn facts_without(
+    view: &UserView,
+    withdrawn: &[String],
+    now: Moment,
+) -> Vec<Arc<SemanticMemory>> {
+    let run = DeletionRun {
+        view,
+        messages: HashSet::new(),
+        episodes: HashSet::new(),
+        replaced: HashMap::new(),
+        chosen: withdrawn.iter().cloned().collect(),
+        still_said: HashSet::new(),
+        gone: HashSet::new(),
+        relearn: BTreeSet::new(),
+    };
+    let mut changed = BTreeMap::new();
+    let reopened = run.reopened();
+    for (_, fact) in view.facts.iter().filter(|(_, fact)| run.stays(&fact.memory_id)) {
+        let mut left = (**fact).clone();
+        run.leave_out(&mut left, &reopened);
+        if left != **fact {
+            changed.insert(left.memory_id.clone(), left);
+        }
+    }
+    let find = |id: &str| run.stays(id).then(|| view.facts.by_id(id).map(|fact| &**fact))?;
+    refolded(changed, &find, now).into_iter().map(Arc::new).collect()
 }
 
 impl DeletionRun<'_> {
@@ -132,6 +167,9 @@ impl DeletionRun<'_> {
     }
 
     fn goes(&self, fact: &SemanticMemory) -> bool {
+        if self.still_said.contains(&fact.memory_id) {
+            return false;
+        }
         let is_gone = |id: &String| self.messages.contains(id);
         let loses = fact.source_messages.iter().any(is_gone);
         if fact.is_stated() {
@@ -174,6 +212,7 @@ impl DeletionRun<'_> {
     /// The facts that stay and name something that goes, without that.
     fn changed_facts(&self, control: &dyn CallControl) -> Result<BTreeMap<String, SemanticMemory>> {
         let mut changed = BTreeMap::new();
+        let reopened = self.reopened();
         for (number, (_, fact)) in self.view.facts.iter().enumerate() {
             if number.is_multiple_of(BETWEEN_CHECKS) {
                 control.check()?;
@@ -182,11 +221,12 @@ impl DeletionRun<'_> {
                 continue;
             }
             let mut left = (**fact).clone();
-            left.source_messages.retain(|id| !self.messages.contains(id));
+            if !self.still_said.contains(&fact.memory_id) {
+                left.source_messages.retain(|id| !self.messages.contains(id));
+            }
             left.source_episodes.retain(|id| !self.episodes.contains(id));
             left.shown.retain(|id| !self.messages.contains(id) && self.stays(id));
-            left.links.retain(|link| self.stays(&link.old));
-            self.inherit_endings(&mut left);
+            self.leave_out(&mut left, &reopened);
             if let Some(quote) = &mut left.quote {
                 quote.asked = self.asked(fact);
             }
@@ -195,6 +235,41 @@ impl DeletionRun<'_> {
             }
         }
         Ok(changed)
+    }
+
+    /// Removes the links with facts that go, and their endings.
+    fn leave_out(&self, fact: &mut SemanticMemory, reopened: &ReopenedFacts) {
+        fact.links.retain(|link| self.stays(&link.old));
+        if let Some(reopened) = reopened.get(&fact.memory_id)
+            && fact.closed_at.is_some_and(|at| reopened.before.contains(&at))
+        {
+            fact.closed_at = reopened.still;
+        }
+        self.inherit_endings(fact);
+    }
+
+    /// The facts that the user closed by keeping another one that goes now.
+    fn reopened(&self) -> ReopenedFacts {
+        let mut reopened = ReopenedFacts::new();
+        let mut still: HashMap<&str, Moment> = HashMap::new();
+        for (_, new) in self.view.facts.iter() {
+            for link in new.links.iter().filter(|link| link.kept.is_some()) {
+                let Some(old) = self.view.facts.by_id(&link.old) else { continue };
+                let Some((closed, at)) = closed_by(link, old, new) else { continue };
+                let kept = if closed.memory_id == old.memory_id { new } else { old };
+                if !self.stays(&closed.memory_id) {
+                    continue;
+                }
+                if self.stays(&kept.memory_id) {
+                    let first = still.entry(&closed.memory_id).or_insert(at);
+                    *first = at.min(*first);
+                } else {
+                    reopened.entry(closed.memory_id.clone()).or_default().before.insert(at);
+                }
+            }
+        }
+        reopened.iter_mut().for_each(|(id, one)| one.still = still.get(&**id).copied());
+        reopened
     }
 
     /// Removes the endings by and of facts that go. A fact that ended one of these ends what that
@@ -253,6 +328,18 @@ impl DeletionRun<'_> {
         asked.map(|asked| asked.message_id.clone())
     }
 }
+
+/// A fact that was closed by decisions for another one.
+#[derive(Default)]
+struct ReopenedFact {
+    /// When the decisions that go closed it.
+    before: BTreeSet<Moment>,
+    /// When one that stays does.
+    still: Option<Moment>,
+}
+
+/// By id.
+type ReopenedFacts = HashMap<String, ReopenedFact>;
 
 /// True if nothing is said in the text before a quotation.
 fn opens(before: &str) -> bool {

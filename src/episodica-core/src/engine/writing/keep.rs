@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::clock::Moment;
 use crate::control::CallControl;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -10,7 +11,7 @@ use crate::engine::writing::refold::refolded;
 use crate::engine::writing::remember::put_facts;
 use crate::error::{Error, Result};
 use crate::generate::facts::next_revision;
-use crate::model::{KeptSide, SemanticMemory};
+use crate::model::{FactLink, KeptSide, SemanticMemory};
 
 /// Stores the decision with the later fact, and ends the fact that is not kept; see
 /// [`Engine::keep_side`]. A decision replaces an earlier one, and reopens what that one ended.
@@ -34,7 +35,6 @@ pub(crate) fn keep_side(
         let facts = view.facts.by_id(&old).zip(view.facts.by_id(&new));
         let (earlier, later) = facts.ok_or_else(not_linked)?;
         let (mut earlier, mut later) = (next_revision(earlier, now), next_revision(later, now));
-        let at = later.valid_from;
         let link = later.links.iter_mut().find(|link| link.old == old).ok_or_else(not_linked)?;
         let before = link.kept.replace(side);
         match before {
@@ -42,10 +42,11 @@ pub(crate) fn keep_side(
             Some(KeptSide::New) => earlier.closed_at = None,
             Some(KeptSide::Both) | None => {}
         }
-        match side {
-            KeptSide::Old => later.closed_at = Some(at),
-            KeptSide::New => earlier.closed_at = Some(at.max(earlier.valid_from)),
-            KeptSide::Both => {}
+        let link = link.clone();
+        match closed_by(&link, &earlier, &later) {
+            Some((closed, at)) if closed.memory_id == new => later.closed_at = Some(at),
+            Some((_, at)) => earlier.closed_at = Some(at),
+            None => {}
         }
         let mut changed = BTreeMap::from([(new, later)]);
         if before == Some(KeptSide::New) || side == KeptSide::New {
@@ -55,4 +56,17 @@ pub(crate) fn keep_side(
         refolded(changed, &find, now).into_iter().map(Arc::new).collect()
     };
     put_facts(services, user, basis, records, control).map(drop)
+}
+
+/// The fact that a decision about a link of two facts closes, and when.
+pub(super) fn closed_by<'f>(
+    link: &FactLink,
+    old: &'f SemanticMemory,
+    new: &'f SemanticMemory,
+) -> Option<(&'f SemanticMemory, Moment)> {
+    match link.kept? {
+        KeptSide::Old => Some((new, new.valid_from)),
+        KeptSide::New => Some((old, new.valid_from.max(old.valid_from))),
+        KeptSide::Both => None,
+    }
 }

@@ -21,6 +21,7 @@ use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::draft::bytes_of;
 use crate::engine::writing::extracted_facts::CandidateOrigin;
+use crate::engine::writing::fact_deletion::facts_without;
 use crate::engine::writing::links::LinkingStep;
 use crate::engine::writing::recall::without_recalled;
 use crate::engine::writing::refold::refolded;
@@ -96,7 +97,7 @@ pub(crate) fn learn_by_rules(
                 // A fact with this id quotes the same words. It is not new, even if it was
                 // corrected since.
                 if view.facts.slot(&fact.memory_id).is_none() {
-                    learned.put(links.link(&view, fact));
+                    learned.put_linked(&view, &mut links, fact);
                 }
             }
         }
@@ -179,11 +180,16 @@ pub(crate) fn withdraw_stand_ins(
         return Ok(());
     }
     services.counters.count("facts_replaced", withdrawn.len() as u64);
+    // A stand-in was an ordinary quotation until the model was to be asked again.
+    let changed = facts_without(&user.view.read(), &withdrawn, services.clock.now());
     let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
-    let _writer = user.lock_writer_on(basis, true, &services.indexing())?;
-    user.store.append_semantic(&[], &gone, &[])?;
+    let to = services.indexing();
+    let _writer = user.lock_writer_on(basis, true, &to)?;
+    user.store.append_semantic(&changed, &gone, &[])?;
     user.note_change();
-    user.view.write().withdraw_facts(&gone)
+    let mut view = user.view.write();
+    changed.iter().try_for_each(|fact| view.revise_fact(fact, None, &to))?;
+    view.withdraw_facts(&gone)
 }
 
 /// True for a fact that the rules learned in the model's place: all its episodes are to be learned
@@ -264,8 +270,16 @@ impl LearnedFacts {
         if let Some(fact) = fact
             && self.find(view, &fact.memory_id).is_none()
         {
-            self.put(LinkingStep::default().link(view, fact));
+            self.put_linked(view, &mut LinkingStep::default(), fact);
         }
+    }
+
+    /// Adds a quotation with its links, and the next revisions of later ones that are linked with
+    /// it.
+    fn put_linked(&mut self, view: &UserView, links: &mut LinkingStep, fact: SemanticMemory) {
+        let now = fact.created_at;
+        let linked = links.link(view, &|id| self.find(view, id), fact, now);
+        linked.into_iter().for_each(|fact| self.put(fact));
     }
 }
 

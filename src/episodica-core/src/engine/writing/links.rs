@@ -3,6 +3,7 @@
 //! How sure a link of two quotations is depends on their words alone, so a deletion that takes one
 //! away leaves the links of the others as they are.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clock::Moment;
 use crate::engine::memory::view::UserView;
+use crate::generate::facts::next_revision;
 use crate::generate::links::LinkableQuote;
 use crate::index::TextTerms;
 use crate::model::{FactLink, FactQuote, LinkKind, SaidBy, SemanticMemory};
@@ -26,38 +28,82 @@ const MAX_LINKS: usize = 16;
 pub(super) struct LinkingStep {
     /// By the slots of known facts.
     known: FxHashMap<u32, LinkableQuote>,
-    /// Those that the step learns, in order.
-    new: Vec<(Arc<SemanticMemory>, LinkableQuote)>,
+    /// Those that the step adds, by id.
+    new: Vec<(String, LinkableQuote)>,
+    /// Facts that get other words than the view has.
+    reworded: HashSet<String>,
 }
 
+/// Returns a fact as the step leaves it.
+pub(super) type FindFact<'a, 'f> = &'a dyn Fn(&str) -> Option<&'f Arc<SemanticMemory>>;
+
 impl LinkingStep {
-    /// Adds to a new fact its links with earlier ones.
-    pub fn link(&mut self, view: &UserView, fact: SemanticMemory) -> SemanticMemory {
+    /// A step that also gives other words to these facts.
+    pub fn rewording(facts: impl Iterator<Item = String>) -> Self {
+        Self { reworded: facts.collect(), ..Self::default() }
+    }
+
+    /// Links a new fact with earlier ones, and later ones with it: what was said first may be told
+    /// last. Returns the fact, and the next revisions of the later ones.
+    pub fn link(
+        &mut self,
+        view: &UserView,
+        find: FindFact<'_, '_>,
+        fact: SemanticMemory,
+        now: Moment,
+    ) -> Vec<SemanticMemory> {
         let Some(quote) = fact.quote.as_deref().filter(|quote| is_of_person(quote)) else {
-            return fact;
+            return vec![fact];
         };
         let own = LinkableQuote::of(&quote.text);
-        let mut links: Vec<(LinkOrder, FactLink)> = Vec::new();
+        let mut links: Vec<FactLink> = Vec::new();
+        let mut later: Vec<(&SemanticMemory, FactLink)> = Vec::new();
+        let mut compare = |other, known: &LinkableQuote| match is_before(view, other, &fact) {
+            Some(true) => links.extend(link_of((other, known), (&fact, &own))),
+            Some(false) => {
+                later.extend(link_of((&fact, &own), (other, known)).map(|link| (other, link)));
+            }
+            None => {}
+        };
         for slot in slots_to_compare(view, &quote.text) {
-            let Some(old) = view.facts.get(slot).filter(|old| is_earlier(old, &fact)) else {
-                continue;
-            };
-            let known = self.known.entry(slot).or_insert_with(|| linkable(old));
-            links.extend(link_of((old, known), (quote, &own)));
+            let known = view.facts.get(slot).map(|fact| &fact.memory_id);
+            let known = known.filter(|id| !self.reworded.contains(*id));
+            let Some(other) = known.and_then(|id| find(id)) else { continue };
+            compare(other, self.known.entry(slot).or_insert_with(|| linkable(other)));
         }
-        for (old, known) in self.new.iter().filter(|(old, _)| is_earlier(old, &fact)) {
-            links.extend(link_of((old, known), (quote, &own)));
+        for (id, known) in &self.new {
+            find(id).into_iter().for_each(|other| compare(other, known));
         }
-        links.sort_by(|(a, _), (b, _)| b.cmp(a));
-        let links = links.into_iter().map(|(_, link)| link).take(MAX_LINKS).collect();
-        let linked = SemanticMemory { links, ..fact };
-        self.new.push((Arc::new(linked.clone()), own));
+        self.new.push((fact.memory_id.clone(), own));
+        let find = |id: &str| {
+            if id == fact.memory_id { Some(&fact) } else { find(id).map(|known| &**known) }
+        };
+        sort_links(&mut links, &find);
+        let mut linked = Vec::new();
+        for (known, link) in later {
+            let mut next = next_revision(known, now);
+            next.links.retain(|one| one.old != link.old);
+            next.links.push(link);
+            sort_links(&mut next.links, &find);
+            if next.links != known.links {
+                linked.push(next);
+            }
+        }
+        linked.insert(0, SemanticMemory { links, ..fact });
         linked
     }
 }
 
-/// When the earlier words were said, and in which message and where.
-type LinkOrder = (Moment, Vec<String>, u32);
+/// Puts the links with the latest words first, and leaves out those beyond [`MAX_LINKS`].
+fn sort_links<'f>(links: &mut Vec<FactLink>, find: &dyn Fn(&str) -> Option<&'f SemanticMemory>) {
+    links.sort_by_cached_key(|link| {
+        let old = find(&link.old);
+        let said = old.and_then(|old| old.quote.as_deref()).map(|quote| quote.said_at);
+        let message = old.map(|old| old.source_messages.clone());
+        std::cmp::Reverse((said, message, link.old_span[0]))
+    });
+    links.truncate(MAX_LINKS);
+}
 
 fn is_of_person(quote: &FactQuote) -> bool {
     quote.said_by == SaidBy::User
@@ -67,30 +113,32 @@ fn linkable(fact: &SemanticMemory) -> LinkableQuote {
     LinkableQuote::of(fact.quote.as_ref().map_or("", |quote| &*quote.text))
 }
 
-/// True if a quotation is of the same speaker as a new one, and of an earlier message.
-fn is_earlier(old: &SemanticMemory, new: &SemanticMemory) -> bool {
-    let (Some(said), Some(now)) = (&old.quote, &new.quote) else { return false };
-    said.said_at <= now.said_at
-        && said.speaker == now.speaker
-        && is_of_person(said)
-        && old.source_messages != new.source_messages
+/// True if the first of two quotations of one speaker was said before the other; `None` for two
+/// speakers, or one message. Of two messages of one time, the one that came first was said first.
+fn is_before(view: &UserView, one: &SemanticMemory, other: &SemanticMemory) -> Option<bool> {
+    let (said, quote) = one.quote.as_deref().zip(other.quote.as_deref())?;
+    let is_of_both = said.speaker == quote.speaker && is_of_person(said);
+    if !is_of_both || one.source_messages == other.source_messages {
+        return None;
+    }
+    let slot = |fact: &SemanticMemory| view.messages.slot(fact.source_messages.first()?);
+    Some((said.said_at, slot(one)) < (quote.said_at, slot(other)))
 }
 
 fn link_of(
     (old, known): (&SemanticMemory, &LinkableQuote),
-    (quote, own): (&FactQuote, &LinkableQuote),
-) -> Option<(LinkOrder, FactLink)> {
-    let said = old.quote.as_deref()?;
+    (new, own): (&SemanticMemory, &LinkableQuote),
+) -> Option<FactLink> {
+    let (said, quote) = old.quote.as_deref().zip(new.quote.as_deref())?;
     let found = known.link_with(own)?;
-    let link = FactLink {
+    Some(FactLink {
         old: old.memory_id.clone(),
         old_span: span_in_message(said, &found.old),
         span: span_in_message(quote, &found.new),
         kind: LinkKind::Later,
         score: (found.score * 1000.0).round() / 1000.0,
         kept: None,
-    };
-    Some(((said.said_at, old.source_messages.clone(), link.old_span[0]), link))
+    })
 }
 
 /// A part of a quotation as code points of its message.

@@ -27,4 +27,5 @@ pub(crate) mod recall;
 mod refold;
 pub(crate) mod remember;
 pub(crate) mod secrets;
+mod shown_before;
 pub(crate) mod write_progress;

@@ -10,6 +10,7 @@ use super::directories::settle_directories;
 use super::editable_log::EditableLog;
 use super::erasure::UserErasure;
 use super::mentions::IdMentions;
+use super::stale::{LineOrigin, StaleLines};
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::ids::{Owner, mark_of};
@@ -109,26 +110,39 @@ impl<'a> ErasePlan<'a> {
         !(self.semantic.is_empty() && self.replace_semantic.is_empty() && self.episodes.is_empty())
     }
 
-    /// True if the fact log has a state or a revision that must be removed.
+    /// True if the fact log has a state that must be removed.
     fn has_obsolete(&self, log: &dyn EditableLog) -> Result<bool> {
         let mut found = false;
         log.for_each(&mut |line| {
             let line = line.bytes;
-            found |= self.mentions.may_be_in(line)
-                && if is_state(line) { self.is_obsolete(line) } else { self.is_withdrawn(line) };
+            found |= self.mentions.may_be_in(line) && is_state(line) && self.is_obsolete(line);
         })?;
         Ok(found)
     }
 
-    /// True for a line of a fact that was withdrawn and cites an erased message. Current facts that
-    /// cite one are erased or replaced.
-    fn is_withdrawn(&self, line: &[u8]) -> bool {
-        let is_erased = |id: &String| self.messages.contains(id.as_str());
-        !is_deleted(line)
-            && self.fact(line).is_some_and(|fact| {
-                !self.replace_semantic.contains_key(fact.memory_id.as_str())
-                    && fact.source_messages.iter().any(is_erased)
-            })
+    /// The lines of withdrawn records that were written from what goes.
+    fn stale_lines(
+        &self,
+        episodes: &dyn EditableLog,
+        facts: &dyn EditableLog,
+    ) -> Result<StaleLines> {
+        let changed = self.episodes.iter().chain(self.replace_episodes.keys());
+        let erased = self.messages.iter().chain(&self.semantic).chain(changed);
+        let erased = erased.map(|id| (*id).to_owned()).collect();
+        let of_episode = |line: &[u8]| {
+            let Episode { episode_id: id, original_messages, shown, .. } = self.episode(line)?;
+            let is_settled = self.replace_episodes.contains_key(id.as_str());
+            let held = original_messages.iter().map(|message| message.message_id.clone());
+            (!is_settled).then(|| LineOrigin { id, from: held.chain(shown).collect() })
+        };
+        let of_fact = |line: &[u8]| {
+            let SemanticMemory { memory_id: id, source_messages, source_episodes, shown, .. } =
+                self.fact(line)?;
+            let is_settled = self.replace_semantic.contains_key(id.as_str());
+            let from = [source_messages, source_episodes, shown].concat();
+            (!is_settled).then_some(LineOrigin { id, from })
+        };
+        StaleLines::of(&erased, (episodes, &of_episode), (facts, &of_fact))
     }
 
     fn is_gone(&self, id: &str) -> bool {
@@ -220,13 +234,16 @@ pub(super) fn edit_logs(
             }
         })?;
     }
+    let stale = plan.stale_lines(episodes, semantic)?;
+    let tainted: HashSet<u64> = tainted.union(&stale.episodes).copied().collect();
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
         files += 1;
-        rewrite_episodes(&plan, &|cuts| noted.line(cuts, &erasure.episodes), tainted, episodes)?;
+        rewrite_episodes(&plan, &|cuts| noted.line(cuts, &erasure.episodes), &tainted, episodes)?;
     }
-    if plan.names_facts() || plan.has_obsolete(semantic)? {
+    if plan.names_facts() || !stale.facts.is_empty() || plan.has_obsolete(semantic)? {
         files += 1;
-        rewrite_semantic(&plan, &|cuts| noted.line(cuts, &erasure.semantic), semantic)?;
+        let note = |cuts| noted.line(cuts, &erasure.semantic);
+        rewrite_semantic(&plan, &note, &stale.facts, semantic)?;
     }
     if erasure.compact {
         let fact = |line: &[u8]| plan.fact(line).map(|fact| fact.memory_id);
@@ -411,11 +428,12 @@ fn rewrite_episodes(
     let replacement =
         |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
     log.edit(note, &mut |line| {
-        if !plan.mentions.may_be_in(line.bytes) {
+        let is_tainted = tainted.contains(&line.number);
+        if !is_tainted && !plan.mentions.may_be_in(line.bytes) {
             return LineRewrite::Keep;
         }
         match decide(line, &id_of, &plan.episodes, &replacement, &mut written) {
-            LineRewrite::Keep if tainted.contains(&line.number) => LineRewrite::Drop,
+            LineRewrite::Keep if is_tainted => LineRewrite::Drop,
             other => other,
         }
     })
@@ -424,6 +442,7 @@ fn rewrite_episodes(
 fn rewrite_semantic(
     plan: &ErasePlan<'_>,
     note: NoteCuts<'_>,
+    stale: &HashSet<u64>,
     log: &mut dyn EditableLog,
 ) -> Result<()> {
     let mut written = HashSet::new();
@@ -431,12 +450,13 @@ fn rewrite_semantic(
     let replacement =
         |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
     log.edit(note, &mut |line| {
+        if stale.contains(&line.number) {
+            return LineRewrite::Drop;
+        }
         if !plan.mentions.may_be_in(line.bytes) {
             return LineRewrite::Keep;
         }
-        if is_state(line.bytes) && plan.is_obsolete(line.bytes)
-            || !is_state(line.bytes) && plan.is_withdrawn(line.bytes)
-        {
+        if is_state(line.bytes) && plan.is_obsolete(line.bytes) {
             return LineRewrite::Drop;
         }
         decide(line, &id_of, &plan.semantic, &replacement, &mut written)

@@ -16,10 +16,11 @@ impl IdMentions {
         let episodes = erasure.replace_episodes.iter().map(|episode| &episode.episode_id);
         let facts = erasure.replace_semantic.iter().map(|fact| &fact.memory_id);
         let ids = erasure.messages.iter().chain(&erasure.episodes).chain(&erasure.semantic);
-        let quoted = ids
-            .chain(episodes)
-            .chain(facts)
-            .map(|id| regex::escape(&serde_json::Value::from(id.as_str()).to_string()));
+        Self::of_ids(ids.chain(episodes).chain(facts))
+    }
+
+    pub fn of_ids<'a>(ids: impl Iterator<Item = &'a String>) -> Self {
+        let quoted = ids.map(|id| regex::escape(&serde_json::Value::from(id.as_str()).to_string()));
         // JSON may escape any character of an id as `\u`.
         let patterns: Vec<String> = quoted.chain([regex::escape("\\u")]).collect();
         let few = patterns.len() <= MAX_IDS;

@@ -16,6 +16,7 @@ mod lines;
 mod mentions;
 mod records;
 mod removal;
+mod stale;
 #[cfg(test)]
 mod tests;
 
