@@ -294,7 +294,8 @@ class SemanticMemory(Keyed):
     @property
     def _standing(self) -> str:
         """The state of a fact that is not current, in a word; else empty."""
-        if self.valid_to is not None and self.valid_to <= datetime.now(UTC):
+        # One that ends before it begins never holds.
+        if self.valid_to is not None and self.valid_to <= max(datetime.now(UTC), self.valid_from):
             return "outdated"
         # A future event or goal is current now.
         is_state = self.kind not in ("event", "goal")

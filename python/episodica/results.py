@@ -134,17 +134,18 @@ class Hit(Keyed):
     def is_current(self) -> bool:
         """Whether the record is current.
 
-        ``False`` for a fact that was superseded, has ended or has not begun, and for a message
-        that states a superseded fact; :attr:`superseded_by` names the newer facts.
+        For a fact the same as :attr:`SemanticMemory.is_current`: ``False`` if it has ended or has
+        not begun. For a message ``False`` if it states a fact that has ended;
+        :attr:`superseded_by` names the newer facts.
         """
         return not self._standing
 
     @property
     def _standing(self) -> str:
         """The state of a record that is not current, in a word; else empty."""
-        if self.superseded_by:
-            return "outdated"
-        return self.record._standing if isinstance(self.record, SemanticMemory) else ""
+        if isinstance(self.record, SemanticMemory):
+            return self.record._standing
+        return "outdated" if self.superseded_by else ""
 
     def explain(self) -> Explanation:
         """The terms of the score as a tree.
