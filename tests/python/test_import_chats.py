@@ -193,3 +193,15 @@ def test_deepseek_is_never_taken_for_chatgpt(tmp_path: Path, content: Any, is_em
     messages, left = read(write(tmp_path, chats))
     assert [one["role"] for one in messages] == ["user"]
     assert len(left) == is_empty
+
+
+def test_the_status_of_its_own_memory_is_no_speech(tmp_path: Path) -> None:
+    chat = chatgpt()
+    turn = chat["mapping"]["n1"]["message"]
+    turn["author"] = {"role": "tool", "name": "bio"}
+    turn["content"]["parts"] = ["Model set context updated."]
+    answer = chat["mapping"]["n3"]["message"]
+    answer["author"] = {"role": "tool", "name": "browser"}
+    messages, left = read(write(tmp_path, [chat]))
+    assert [one["content"] for one in messages] == ["turn 0", "turn 2", "turn 3"]
+    assert [one.partition(": ")[2] for one in left] == ["no speech but the status of `bio`"]

@@ -23,6 +23,8 @@ _HIDDEN = "is_visually_hidden_from_conversation"
 _UNSPOKEN = frozenset(
     ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 )
+# Tools of ChatGPT that answer no more than that they were called: its own memory.
+_STATUS_ONLY = ("bio",)
 # Marks of citations that ChatGPT shows as links: private characters, and brackets of full width.
 _CITATION = re.compile(
     "\ue200[^\ue200\ue201]{0,400}\ue201|[\ue000-\uf8ff]|\u3010\\d+(?:[:\u2020][^\u3010\u3011\n]{0,200})?\u3011"
@@ -144,6 +146,8 @@ def _of_chatgpt(message: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]
         return None, NO_WORDS
     if role == "system":
         return None, "an instruction of the system"
+    if role == "tool" and author.get("name") in _STATUS_ONLY:
+        return None, f"no speech but the status of `{author['name']}`"
     recipient = message.get("recipient")
     if role == "assistant" and recipient not in (None, "all"):
         text = f"[tool call: {recipient}({text})]"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .conversation import CALL, CONTACT, DELETED, PLACE, POLL
+from .conversation import CALL, CONTACT, DELETED, NO_CAPTION, PLACE, POLL
+from .dates import plain
 
 _DELETED = frozenset(
     (
@@ -40,6 +41,45 @@ _MISSED = re.compile(
     r"(?:[ .,(:].{0,60})?",
     re.IGNORECASE,
 )
+_UNIT = (
+    r"(?:[smh]|(?:sec|sek|seg|min|hr|std|hour|stund|heure|hora|or[ae]|uur)[^\W\d_]{0,5}"
+    r"|秒|分钟?)"
+)
+# A call that took place, or was not taken: with how long it was, or what became of it.
+_CALLED = re.compile(
+    r"(?:(?:silenced|stummgeschalteter|group) )?"
+    r"(?:(?:voice|video) call|(?:sprach|video)anruf|(?:video)?llamada(?: de (?:voz|grupo))?"
+    r"|appel (?:vocal|vidéo)|(?:chamada de (?:voz|vídeo))|(?:video)?chiamata(?: vocale)?"
+    r"|(?:spraak|video-)oproep|(?:语音|视频)通话)[,.:\uff0c\uff1a] ?"
+    rf"(?:\d{{1,3}} ?{_UNIT}\.?(?: \d{{1,3}} ?{_UNIT}\.?)?"
+    r"|(?:\d{1,2}:)?\d{1,2}:\d{2}"
+    r"|no answer|tap to call back|declined|busy|cancel+ed|keine antwort|zum rückruf tippen"
+    r"|nicht angenommen|abgelehnt|besetzt|abgebrochen|sin respuesta|rechazada|cancelada"
+    r"|pas de réponse|sans réponse|refusé|annulé|sem resposta|nessuna risposta"
+    r"|geen antwoord|未接听|无人接听)(?: ?[•·].{0,40})?",
+    re.IGNORECASE,
+)
+# Where someone is, as long as it is shared.
+_LIVE_PLACES = frozenset(
+    (
+        *("live location shared", "live-standort wird geteilt", "live-standort geteilt"),
+        *("ubicación en tiempo real compartida", "se compartió la ubicación en tiempo real"),
+        *("localisation en direct partagée", "position en direct partagée"),
+        *("localização em tempo real compartilhada", "posizione in tempo reale condivisa"),
+        *("live locatie gedeeld", "已共享实时位置"),
+    )
+)
+# Photos and videos that may be seen once: these are in no export.
+_SEEN_ONCE = re.compile(
+    r"view once (?:voice )?(?:message|photo|video|media) omitted"
+    r"|einmalansicht(?:[- ](?:medien|nachricht|foto|video|sprachnachricht))?"
+    r" (?:ausgeschlossen|weggelassen)"
+    r"|(?:medien|foto|video) zur einmalansicht (?:ausgeschlossen|weggelassen)"
+    r"|(?:mensaje|foto|video) de visualización única omitid[oa]"
+    r"|(?:message|photo|vidéo) à vue unique (?:omis|omise|exclu|exclue)"
+    r"|(?:mensagem|foto|vídeo) de visualização única (?:omitid|ocult)[oa]",
+    re.IGNORECASE,
+)
 _LONGEST_MARK = 60
 # What other messengers write after an edited text.
 _SUFFIXES = (
@@ -64,18 +104,21 @@ def _plain(text: str) -> str:
 
 def stand_in(lines: list[str]) -> str | None:
     """What lines stand for instead of a person's words; ``None`` for words."""
-    first = lines[0].strip("\u200e\u200f \r")
-    options = [found[1] for one in lines[2:] if (found := _OPTION.fullmatch(one.strip()))]
+    # An iPhone puts marks of direction anywhere: before an option, before a number of votes.
+    first, *rest = [plain(one) for one in lines]
+    options = [found[1] for one in rest[1:] if (found := _OPTION.fullmatch(one))]
     if _HEAD.fullmatch(first) and len(options) >= _LEAST_OPTIONS and len(set(options)) == 1:
         return POLL
-    if any(line.strip() for line in lines[1:]):
+    if any(rest):
         return None
     if _plain(first) in _DELETED:
         return DELETED
-    if _MISSED.fullmatch(first):
+    if _MISSED.fullmatch(first) or _CALLED.fullmatch(first):
         return CALL
-    if _MAP.fullmatch(first):
+    if _MAP.fullmatch(first) or _plain(first) in _LIVE_PLACES:
         return PLACE
+    if _SEEN_ONCE.fullmatch(first):
+        return NO_CAPTION
     return CONTACT if _CARD.fullmatch(first) else None
 
 
