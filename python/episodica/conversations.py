@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from . import queries
 from .dates import rfc3339
 from .errors import InvalidInputError
 from .hints import shown
@@ -28,6 +29,9 @@ _THOUGHT = "nothing but thinking"
 _FINE = (NO_WORDS, _THOUGHT)
 # The most places that a note names.
 _PLACES = 3
+_ONE_MINUTE = timedelta(minutes=1)
+# The most messages of a minute that are looked at.
+_MOST_SAID = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,7 @@ def add(
     choices: Choices = _DEFAULTS,
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
+    conversation = _with_versions(memory, user, conversation)
     messages, left, notes = checked(conversation)
     _refuse_misread(conversation, messages, [*conversation.left_out, *left])
     policy = choices.policy(memory)
@@ -196,6 +201,37 @@ def add(
         notes=tuple(dict.fromkeys((*conversation.notes, *notes))),
     )
     return report, added, next((one for one in left if one.is_fault), None)
+
+
+def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
+    """Gives messages that are marked as edited the ids under which their earlier words are known.
+
+    Chats without ids of messages, such as WhatsApp's, tell no more than the speaker and the minute.
+    So the words must be those of the only message of this speaker and minute that is known and
+    that this file does not have any more, and the chat must be known.
+    """
+    edited: dict[tuple[Any, ...], list[int]] = {}
+    for position in conversation.edited:
+        message = conversation.messages[position]
+        if when := message.get("timestamp"):
+            minute = datetime.fromisoformat(when).replace(second=0, microsecond=0)
+            edited.setdefault((message.get("name"), minute), []).append(position)
+    ids = list(conversation.ids)
+    for (name, minute), positions in edited.items():
+        until = minute + _ONE_MINUTE
+        gone = [
+            one.message_id
+            for one in queries.messages(memory, user, since=minute, until=until, limit=_MOST_SAID)
+            if one.name == name and one.timestamp < until and one.message_id not in conversation.ids
+        ]
+        if len(gone) == len(positions) == 1 and _is_known(memory, user, conversation):
+            ids[positions[0]] = gone[0]
+    return replace(conversation, ids=tuple(ids)) if edited else conversation
+
+
+def _is_known(memory: OpenStore, user: str, conversation: Conversation) -> bool:
+    """Whether a message of the conversation is in the memory already."""
+    return any(queries.get(memory, user, one) is not None for one in conversation.ids if one)
 
 
 def _state(memory: OpenStore, user: str, statement: Statement, choices: Choices) -> str:

@@ -104,7 +104,7 @@ def _on_the_clock(value: object, what: str, zone: str | None, clock: time) -> ob
     if isinstance(value, str) and _DATE_ONLY.fullmatch(value.strip()):
         value = _from_text(value, what).date()
     if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime.combine(value, clock, _zone(zone))
+        return datetime.combine(value, clock, zone_of(zone))
     return value
 
 
@@ -149,7 +149,7 @@ def by_local_clock(local: object, instant: object) -> str | None:
     return moment.astimezone(timezone(offset)).isoformat()
 
 
-def _zone(name: str | None) -> tzinfo:
+def zone_of(name: str | None) -> tzinfo:
     """A zone by its name or offset; UTC for ``None``, and for zones unknown to this machine."""
     if name is None:
         return UTC

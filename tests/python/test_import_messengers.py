@@ -55,6 +55,28 @@ def test_the_mark_of_an_edit_is_no_word(tmp_path: Path, text: str, words: str) -
         ("POLL:\nWhere to?\nOPTION: The quay (2 votes)\nOPTION: At home (0 votes)", "a poll"),
         ("UMFRAGE:\nWo?\nOPTION: Am Kai (1 Stimme)\nOPTION: Daheim (3 Stimmen)", "a poll"),
         (f"{MARK}投票：\n去哪？\n选项：码头（2 票）\n选项：家里（1 票）", "a poll"),
+        (
+            f"{MARK}UMFRAGE:\nWann rudern?\n{MARK}OPTION: Früh ({MARK}2 Stimmen)\n"
+            f"{MARK}OPTION: Spät ({MARK}1 Stimme)",
+            "a poll",
+        ),
+        (
+            f"{MARK}ENCUESTA:\n¿Dónde?\n{MARK}OPCIÓN: Aquí ({MARK}0 votos)\n"
+            f"{MARK}OPCIÓN: Allí ({MARK}4 votos)",
+            "a poll",
+        ),
+        ("Sprachanruf, Keine Antwort", "a call"),
+        (f"Sprachanruf, {MARK}keine Antwort", "a call"),
+        ("Videoanruf, 12 Min.", "a call"),
+        ("Stummgeschalteter Sprachanruf, 1 Std. 4 Min.", "a call"),
+        ("Voice call, 45 sec", "a call"),
+        ("Video call. No answer", "a call"),
+        ("Appel vocal, 3 min", "a call"),
+        ("语音通话，12 分钟", "a call"),
+        ("Live-Standort wird geteilt", "a place on a map"),
+        ("live location shared", "a place on a map"),
+        ("Einmalansicht-Medien ausgeschlossen", "a photo, file or the like without words"),
+        ("View once photo omitted", "a photo, file or the like without words"),
         ("Missed voice call", "a call"),
         ("Missed video call. Tap to call back", "a call"),
         ("Verpasster Sprachanruf", "a call"),
@@ -78,6 +100,11 @@ def test_what_is_no_word_is_left_out_by_name(tmp_path: Path, text: str, reason: 
         "POLL:\nI like polls.",
         "Menu:\nfish\nsoup",
         "I missed a voice call from you",
+        "Video call, tomorrow at five?",
+        "Videoanruf, 3 Leute waren da",
+        "Sprachanruf",
+        "Der Live-Standort wird geteilt, sagt Tom",
+        "Einmalansicht ist praktisch",
         "The location: https://example.org/quay",
         "OPTION: tea (2 cups)",
     ],
@@ -86,6 +113,19 @@ def test_words_that_look_like_them_stay(tmp_path: Path, text: str) -> None:
     texts, left = read(whatsapp(tmp_path / "chat.txt", text))
     assert texts[2:] == [text]
     assert left == []
+
+
+def test_a_poll_on_an_iphone_is_left_out_whole(tmp_path: Path) -> None:
+    lines = [
+        "[05.04.25, 09:31:00] Ida: Kommt die Fähre?",
+        f"{MARK}[05.04.25, 09:32:00] Tom: {MARK}UMFRAGE:",
+        "Wann rudern?",
+        f"{MARK}OPTION: Samstag ({MARK}2 Stimmen)",
+        f"{MARK}OPTION: Sonntag ({MARK}0 Stimmen)",
+        "[05.04.25, 09:34:00] Ida: Ja.",
+    ]
+    (tmp_path / "_chat.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert read(tmp_path / "_chat.txt") == (["Kommt die Fähre?", "Ja."], ["a poll"])
 
 
 @pytest.mark.parametrize("words", ["Bild weggelassen", "Audio weggelassen", "GIF", "图片已忽略"])
@@ -112,6 +152,100 @@ def test_the_earlier_version_beside_an_edit_is_left_out(tmp_path: Path) -> None:
     texts, left = read(whatsapp(tmp_path / "chat.txt", *said))
     assert texts[2:] == ["Yes", "I live in Oslo now", "I sing"]
     assert left == ["an earlier version of an edited message"]
+
+
+def said_by(memory: MemorySystem, user: str = "u") -> list[str]:
+    return [one.content for one in memory.messages(user)]
+
+
+@pytest.mark.parametrize(
+    "mark", ["<This message was edited>", "<Diese Nachricht wurde bearbeitet.>"]
+)
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_an_edit_in_a_newer_export_is_a_version(
+    memory: MemorySystem, tmp_path: Path, mark: str, zone: str | None
+) -> None:
+    path = tmp_path / "chat.txt"
+    before = ["Dinner is at six.", "Bring the oars."]
+    whatsapp(path, *before)
+    viewed = memory if zone is None else memory.in_timezone(zone)
+    viewed.import_(path, "u")
+    old = path.read_text(encoding="utf-8")
+    new = old.replace("Dinner is at six.", f"Supper starts at eight {mark}") + (
+        "05/04/2025, 09:50 - Tom: Fine.\n"
+    )
+    path.write_text(new, encoding="utf-8")
+    report = viewed.import_(path, "u")
+    assert (report.messages, report.edited) == (1, 1)
+    assert "Supper starts at eight" in said_by(memory)
+    assert "Dinner is at six." not in said_by(memory)
+    [edited] = [one for one in memory.messages("u") if one.content.startswith("Supper")]
+    versions = [one.content for one in memory.history("u", edited.message_id)]
+    assert versions == ["Dinner is at six.", "Supper starts at eight"]
+    again = viewed.import_(path, "u")
+    assert (again.messages, again.edited, again.known) == (0, 0, 5)
+    path.write_text(old, encoding="utf-8")
+    older = viewed.import_(path, "u")
+    assert (older.messages, older.edited) == (0, 0), "an older export undoes nothing"
+
+
+def test_an_edit_that_may_be_of_several_is_a_new_message(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    head = "05/04/2025, 09:30 - Ida: Is the ferry late?\n05/04/2025, 09:31 - Tom: It is.\n"
+    path = tmp_path / "chat.txt"
+    path.write_text(head + "05/04/2025, 09:31 - Tom: Sorry.\n", encoding="utf-8")
+    memory.import_(path, "u")
+    mark = "<This message was edited>"
+    path.write_text(head.replace("It is.", f"Very late. {mark}"), encoding="utf-8")
+    report = memory.import_(path, "u")
+    assert (report.messages, report.edited) == (1, 0), "both messages are gone from the file"
+    path.write_text(head + f"05/04/2025, 09:31 - Tom: Sorry! {mark}\n", encoding="utf-8")
+    memory.delete_user_data("u")
+    for said in (head + "05/04/2025, 09:31 - Tom: Sorry.\n", path.read_text(encoding="utf-8")):
+        path.write_text(said, encoding="utf-8")
+        report = memory.import_(path, "u")
+    assert (report.messages, report.edited) == (0, 1), "the file still has the other one"
+
+
+def test_an_edit_of_another_chat_replaces_nothing(memory: MemorySystem, tmp_path: Path) -> None:
+    memory.import_(whatsapp(tmp_path / "one.txt", "I moved to Bergen."), "u")
+    other = "05/04/2025, 09:32 - Ida: I bought a boat. <This message was edited>\n"
+    path = tmp_path / "other.txt"
+    path.write_text(other + "05/04/2025, 09:40 - Eva: Which one?\n", encoding="utf-8")
+    assert memory.import_(path, "u").edited == 0
+    assert "I moved to Bergen." in said_by(memory)
+
+
+def test_times_without_an_offset_are_read_in_the_zone(memory: MemorySystem, tmp_path: Path) -> None:
+    there = memory.in_timezone("Europe/Berlin")
+    chat = whatsapp(tmp_path / "chat.txt")
+    winter = "[11.01.2025, 23:14:05] Ida: Snow!\n[11.01.2025, 23:15:05] Tom: Yes.\n"
+    (tmp_path / "iphone.txt").write_text(winter, encoding="utf-8")
+    (tmp_path / "plain.txt").write_text(
+        "2025-07-01 10:14 Ida: Hot.\n2025-07-01 10:15+00:00 Tom: Yes.\n", encoding="utf-8"
+    )
+    (tmp_path / "table.csv").write_text(
+        "name,text,timestamp\nIda,Rain,03.07.2025 10:14\nTom,Sun,04.07.2025 10:14\n",
+        encoding="utf-8",
+    )
+    said = [
+        {"role": "user", "name": "Ida", "content": "One", "timestamp": "2025-07-01T10:14:00"},
+        {"role": "user", "name": "Ida", "content": "Two", "timestamp": "2025-07-01T10:14:00Z"},
+        {"role": "user", "name": "Ida", "content": "Three", "timestamp": 1751364840},
+    ]
+    json_file = in_file(tmp_path / "messages.json", said)
+    for name, file, times in (
+        ("a", chat, ["2025-04-05T09:30:00+02:00", "2025-04-05T09:31:00+02:00"]),
+        ("b", tmp_path / "iphone.txt", ["2025-01-11T23:14:05+01:00", "2025-01-11T23:15:05+01:00"]),
+        ("d", tmp_path / "table.csv", ["2025-07-03T10:14:00+02:00", "2025-07-04T10:14:00+02:00"]),
+        ("e", json_file, ["2025-07-01T10:14:00+02:00", *["2025-07-01T12:14:00+02:00"] * 2]),
+    ):
+        there.import_(file, name)
+        assert sorted(one.timestamp.isoformat() for one in there.messages(name)) == sorted(times)
+        memory.import_(file, f"{name} in UTC")
+        again = there.import_(file, f"{name} in UTC")
+        assert again.messages == 0, "the same message in any zone"
 
 
 def in_file(path: Path, value: Any) -> Path:

@@ -109,7 +109,10 @@ class CommandLine:
         store = add("--store PATH", "the store (default: $EPISODICA_STORE, then `memories`)")
         self.folders.append(store)
         add("--tenant T", "the tenant (default: $EPISODICA_TENANT, then `default`)", tenant)
-        zone = "time zone of dates, like `Europe/Paris` (default: the message's)"
+        zone = (
+            "time zone in which dates are shown, and the times of chat files without an offset are "
+            "read, like `Europe/Paris` (default: the message's, and UTC)"
+        )
         add("--timezone ZONE", zone)
         add("--json", "print JSON", False)
         colours = "colours (default auto: on terminals, unless $NO_COLOR is set)"
@@ -235,7 +238,7 @@ class CommandLine:
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
         history.add_argument("id", metavar="ID", help="id or URI of a record")
-        known = self._add("profile", overviews.profile, "show the current facts about a user")
+        known = self._add("profile", overviews.profile, "show what is known about a user")
         _add_user(known)
         overviews.add_profile_arguments(known)
         later = "list what was said later about the same thing"

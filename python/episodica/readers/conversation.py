@@ -80,7 +80,9 @@ class Conversation:
     has lines. ``left_out`` names the parts that were not read, ``notes`` the changes. ``date`` is
     the date of messages without a date, at worst the date of the file. ``has_unique_ids`` says that
     the ids of the messages are the same in every copy of the chat. ``ids`` has an id for each
-    message without an id.
+    message without an id. ``is_local`` says that the times came without an offset; they are written
+    as if they were in UTC. ``edited`` has the positions of messages that are marked as edited, and
+    ``owner`` the name of the person whose account was exported.
     """
 
     name: str
@@ -97,6 +99,9 @@ class Conversation:
     is_file_date: bool = False
     has_unique_ids: bool = False
     ids: tuple[str | None, ...] = ()
+    is_local: bool = False
+    edited: tuple[int, ...] = ()
+    owner: str | None = None
 
     @property
     def skipped(self) -> int:
@@ -133,6 +138,8 @@ class Talk:
         self.messages: list[Any] = []
         self.date = date
         self.is_file_date = False
+        self.is_local = False
+        self.owner: str | None = None
         # What the metadata of the next messages begins with.
         self.about: dict[str, Any] = (
             {"conversation": title} if isinstance(title, str) and title else {}
@@ -145,6 +152,7 @@ class Talk:
         self._cut: Counter[str] = Counter()
         self._nameless: Counter[str] = Counter()
         self._notes: list[str] = []
+        self._edited: list[int] = []
         self._seen = 0
 
     @property
@@ -152,7 +160,7 @@ class Talk:
         """Whether the messages fill a part and must be handed over."""
         return len(self.messages) >= PART
 
-    def add(self, message: Mapping[str, Any], line: int = 0) -> None:
+    def add(self, message: Mapping[str, Any], line: int = 0, is_edited: bool = False) -> None:
         """Adds a message; leaves out a message with an empty text."""
         content = message.get("content")
         if isinstance(content, str) and not content.strip() and not _may_be_silent(message):
@@ -166,6 +174,8 @@ class Talk:
             own = message.get("metadata")
             added["metadata"] = {**self.about, **own} if isinstance(own, Mapping) else self.about
             message = {key: value for key, value in message.items() if key != "metadata"}
+        if is_edited:
+            self._edited.append(len(self.messages))
         self.messages.append({**added, **message} if added else message)
         if line:
             self._lines.append(line)
@@ -180,6 +190,7 @@ class Talk:
     def take_back(self, position: int, why: str) -> None:
         """Leaves out a message that was added."""
         del self.messages[position]
+        self._edited = [at - (at > position) for at in self._edited if at != position]
         line = self._lines.pop(position) if position < len(self._lines) else 0
         place = f"line {line}" if line else f"message {self.first + position}"
         self._left.append(LeftOut(place, why))
@@ -237,10 +248,14 @@ class Talk:
             date=self.date,
             is_file_date=self.is_file_date,
             has_unique_ids=self._has_unique_ids,
+            is_local=self.is_local,
+            edited=tuple(self._edited),
+            owner=self.owner,
         )
         self._cut, self._nameless = Counter(), Counter()
         self.first += len(self.messages)
         self.messages, self._lines, self._left, self._notes = [], [], [], []
+        self._edited = []
         return made
 
 

@@ -213,6 +213,12 @@ def has_time(text: str) -> bool:
     return found is not None and found["hour"] is not None
 
 
+def has_zone(text: str) -> bool:
+    """Whether the date names its zone; others are in the zone of whoever wrote the file."""
+    found = _matched(text)
+    return found is not None and found.groupdict().get("zone") is not None
+
+
 def time_of(text: str) -> timedelta | None:
     """A time of the day without a day; ``None`` for other values."""
     found = _CLOCK.fullmatch(plain(text))

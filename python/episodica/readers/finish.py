@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from ..dates import rfc3339, written_together
+from ..dates import rfc3339, written_together, zone_of
 from ..errors import InvalidInputError
 from ..inputs.names import KEYS, place_of, renamed
 from .conversation import UNDATED, Conversation, Statement
-from .dates import FIRST_YEAR
+from .dates import FIRST_YEAR, has_zone, parse
 
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
 _LONG_ID = 16
@@ -36,12 +36,16 @@ _SPEAKER = 3
 
 
 def finished(
-    conversations: Iterable[Conversation], file_date: str | None
+    conversations: Iterable[Conversation], file_date: str | None, zone: str | None = None
 ) -> Iterator[Conversation]:
-    """The conversations with ids and dates, ``file_date`` as the last resort."""
+    """The conversations with ids and dates, ``file_date`` as the last resort.
+
+    Times without an offset are in ``zone``, else in UTC. The ids are the same in every zone.
+    """
     ids = _Ids()
     for conversation in _dated(map(_timed, map(_repaired, conversations)), file_date):
-        yield replace(conversation, ids=ids.of(conversation))
+        made = replace(conversation, ids=ids.of(conversation))
+        yield made if zone is None else _placed(made, zone_of(zone))
 
 
 class _Ids:
@@ -201,9 +205,41 @@ def _timed(conversation: Conversation) -> Conversation:
     return replace(conversation, notes=tuple(notes), statements=statements)
 
 
-def _is_time(key: object) -> bool:
+def _placed(conversation: Conversation, zone: tzinfo) -> Conversation:
+    """The conversation with its times without an offset in a zone."""
+    messages = conversation.messages
+    for position, message in enumerate(messages):
+        if not isinstance(message, Mapping):
+            continue
+        times = {key: message[key] for key in message if _is_time(key)}
+        # A local time and an instant side by side tell the offset.
+        if sum(_place(key) == "timestamp" for key in times) == 1:
+            moved = {key: _in_zone(value, zone, conversation) for key, value in times.items()}
+            messages[position] = {**message, **moved}
+    return conversation
+
+
+def _in_zone(given: Any, zone: tzinfo, conversation: Conversation) -> Any:
+    if not isinstance(given, str) or given.replace(".", "", 1).isdigit():
+        return given
+    try:
+        moment = datetime.fromisoformat(given.strip())
+        is_local = moment.tzinfo is None or (conversation.is_local and not moment.utcoffset())
+    except ValueError:
+        read = None if has_zone(given) else parse(given)
+        if read is None:
+            return given
+        moment, is_local = read, True
+    return moment.replace(tzinfo=zone).isoformat() if is_local else given
+
+
+def _place(key: object) -> str | None:
     place = place_of(key) if isinstance(key, str) else None
-    return place is not None and place[0] in ("timestamp", "edited_at")
+    return place and place[0]
+
+
+def _is_time(key: object) -> bool:
+    return _place(key) in ("timestamp", "edited_at")
 
 
 def _is_early(when: object) -> bool:

@@ -220,7 +220,7 @@ def _with_content(conversations: Iterable[Conversation]) -> Iterator[Conversatio
 
 def _file(source: Source, format: str | None) -> Iterator[Conversation]:
     try:
-        yield from finished(_read(source, format), source.date)
+        yield from finished(_read(source, format), source.date, source.zone)
     except UnicodeDecodeError as error:
         raise source.not_utf8() from error
     if source.left_out:
@@ -232,7 +232,7 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
     names = source.members or []
     for name, read in _BUNDLES.items():
         if format in (None, name) and (found := read(source)) is not None:
-            yield from finished(found, source.date)
+            yield from finished(found, source.date, source.zone)
             return
     others: Counter[str] = Counter()
     left = list(source.left_out)

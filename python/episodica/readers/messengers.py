@@ -95,13 +95,29 @@ def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
         if isinstance(entry.get(key), Mapping)
         for one in entry[key].get("list") or ()
     ]
+    owner = _owner_of_telegram(entry, held)
     for chat in held or [entry]:
         own = chat.get("id")
         name = str(chat.get("name") or chat.get("type") or own or source.stem)
         talk = Talk(name, f"telegram {own}" if own else None, session=name)
         for message in chat.get("messages") or ():
             _of_telegram(talk, message)
+        talk.owner = owner
         yield talk
+
+
+def _owner_of_telegram(entry: Mapping[str, Any], chats: Iterable[Any]) -> str | None:
+    """The name of the account, as its messages have it, else as its own page has it."""
+    about = entry.get("personal_information")
+    if not isinstance(about, Mapping):
+        return None
+    own = f"user{about.get('user_id')}"
+    for chat in mappings(list(chats)):
+        for message in mappings(chat.get("messages")):
+            if message.get("from_id") == own and isinstance(message.get("from"), str):
+                return str(message["from"])
+    names = [about.get(key) for key in ("first_name", "last_name")]
+    return " ".join(one for one in names if isinstance(one, str) and one.strip()) or None
 
 
 # What Telegram notes instead of words, by the key of a message.

@@ -69,11 +69,13 @@ class Source:
     """An open file that can be read several times; ``name`` is for people.
 
     ``members`` has the names of the files in an archive or a folder, else it is ``None``. ``date``
-    is the date of the file. ``left_out`` names the places read so far that are not JSON.
+    is the date of the file. ``left_out`` names the places read so far that are not JSON. ``zone``
+    is that of times without an offset; ``None``: UTC.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], zone: str | None = None) -> None:
         self.path = Path(path)
+        self.zone = zone
         self.is_stdin = os.fspath(path) == STDIN
         self.name = (
             "standard input" if self.is_stdin else self.path.name or self.path.resolve().name
@@ -115,11 +117,11 @@ class Source:
     def member(self, name: str) -> Iterator[Source]:
         """A file of the archive or folder, open."""
         if self._archive is None:
-            with Source(self.path / name) as opened:
+            with Source(self.path / name, self.zone) as opened:
                 opened.name = name
                 yield opened
             return
-        inner = Source(self.path)
+        inner = Source(self.path, self.zone)
         inner.name, inner.stem = name, PurePosixPath(name).stem
         with inner._stack:
             try:

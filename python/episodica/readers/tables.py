@@ -50,8 +50,10 @@ def table(source: Source) -> Iterator[Conversation]:
         for row, _ in itertools.islice(rows(source), _DATES)
         if isinstance(row, dict)
     )
-    order = dates.order_of(str(row["timestamp"]) for row in known if row.get("timestamp"))
+    times = [str(row["timestamp"]) for row in known if row.get("timestamp")]
+    order = dates.order_of(times)
     talk = Talk(source.name)
+    talk.is_local = not any(map(dates.has_zone, times))
     if not order.is_told:
         talk.note(dates.untold(order))
     for row, line in rows(source):

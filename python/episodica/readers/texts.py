@@ -159,6 +159,7 @@ def read_imessage(source: Source) -> Iterator[Conversation]:
     lines = list(islice(source.lines(), _LOOKED_AT))
     day_first = dates.order_of(date for _, one in lines if (date := imessage(one)[0])).day_first
     talk = Talk(source.name)
+    talk.is_local = True
     date, name, begun, said = "", "", 0, list[str]()
 
     def hand_over() -> None:

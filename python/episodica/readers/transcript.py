@@ -149,6 +149,7 @@ def read_lines(
     order = dates.order_of(start.date for start in starts if start.date)
     clock = _Clock(order.day_first, source.date)
     talk, reading = Talk(source.name), _Reading()
+    talk.is_local = not any(dates.has_zone(start.date) for start in starts)
     if not order.is_told:
         talk.note(dates.untold(order))
     for number, line in source.lines():
@@ -235,7 +236,7 @@ class _Reading:
             message["timestamp"] = self.date.isoformat()
         if is_edited and (place := _earlier_version(talk, message)) is not None:
             talk.take_back(place, OLDER)
-        talk.add(message, self.line)
+        talk.add(message, self.line, is_edited)
 
 
 def _without_media(lines: list[str], is_marked: bool, is_media: bool) -> tuple[str, str]:
