@@ -169,6 +169,7 @@ __all__ = [
     "database_state",
     "end_after_signal",
     "estimate",
+    "language",
     "locked_files",
     "mask_secrets",
     "nests_deeper",
@@ -181,6 +182,7 @@ __all__ = [
 __version__: str
 
 def count_tokens(text: str) -> int: ...
+def language(text: str) -> str: ...
 def nests_deeper(json: bytes, most: int) -> bool: ...
 def estimate(
     config: str, messages: list[_Options], session_id: str | None

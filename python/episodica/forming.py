@@ -234,7 +234,8 @@ def remember(
     user_id
         User id; a new one is created.
     statement
-        The fact, in the first or third person. Kept as it stands.
+        The fact, in the first or third person. Kept as it stands, after the name of a
+        ``subject`` that it does not name.
     kind
         Its category. ``None``: the section of a profile that fits best.
     valid_from
@@ -276,6 +277,8 @@ def remember(
     'ends'
     >>> [fact.content for fact in memory.semantic_memories("carol")]
     ['I live in Lyon now.']
+    >>> memory.remember("carol", "Allergic to hazelnuts.", subject="Tobi").content
+    'Tobi: Allergic to hazelnuts.'
     """
     user = check.user(user_id)
     fact = stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about)

@@ -252,3 +252,83 @@ def test_a_diary_in_the_same_form_is_no_recalled_text(memory: MemorySystem) -> N
     add(memory, said(diary))
     assert memory.search("ann", "lighthouse", kinds=["message"])
     assert "walked to the lighthouse" in memory.context("ann", "lighthouse").text
+
+
+STATED = "Hazelnuts make the throat swell."
+
+
+@pytest.mark.parametrize("subject", ["Tobi", "tobi haas", "小雨"])
+def test_a_fact_about_somebody_else_names_them_everywhere(
+    memory: MemorySystem, subject: str
+) -> None:
+    add(memory, *MOVES)
+    fact = memory.remember("ann", STATED, subject=subject)
+    told = f"{subject}: {STATED}"
+    assert fact.content == told
+    assert memory.remember("ann", STATED, subject=subject).outcome == "repeats"
+    assert memory.remember("ann", STATED, subject="Eva").outcome == "added"
+    for format in ("text", "json", "xml"):
+        text = memory.context("ann", "Which throat swells from hazelnuts?", format=format).text
+        assert told in text
+    hits = memory.search("ann", "Who swells from hazelnuts?", kinds=["semantic"])
+    assert told in [hit.content for hit in hits]
+    corrected = memory.update("ann", fact.memory_id, "Walnuts, not hazelnuts.")
+    assert corrected.content == f"{subject}: Walnuts, not hazelnuts."
+
+
+@pytest.mark.parametrize(
+    ("subject", "text"),
+    [
+        (None, STATED),
+        ("ann", STATED),
+        ("ANN", STATED),
+        ("user", STATED),
+        ("Tobi", "Hazelnuts make Tobi's throat swell."),
+        ("Tobi Haas", "TOBI HAAS can't eat hazelnuts."),
+        ("小雨", "我妹妹小雨对榛子过敏。"),
+    ],
+)
+def test_a_statement_of_the_user_or_with_the_name_stays(
+    memory: MemorySystem, subject: str | None, text: str
+) -> None:
+    add(memory, *MOVES)
+    assert memory.remember("ann", text, subject=subject).content == text
+
+
+def test_a_correction_of_what_another_said_names_them(memory: MemorySystem) -> None:
+    said_first = [("Ann", "I live in Paris, near the river."), ("Tobi", "I live in Ulm.")]
+    for at, (name, text) in enumerate([*said_first, ("Ann", "I love my garden.")]):
+        one = {"role": "user", "name": name, "content": text, "session_id": str(at)}
+        memory.add_messages("me", [one])
+    memory.flush("me")
+    memory.wait("me")
+    facts = {
+        fact.speaker: fact for fact in memory.semantic_memories("me") if "live" in fact.content
+    }
+    assert memory.update("me", facts["Tobi"].memory_id, "Lives in Kiel.").content == (
+        "Tobi: Lives in Kiel."
+    )
+    assert memory.update("me", facts["Ann"].memory_id, "Lives in Bonn.").content == "Lives in Bonn."
+
+
+@pytest.mark.parametrize(
+    ("format", "mark"),
+    [
+        ("text", "Ann [outdated since 9 Feb 2025]: I live in Oslo."),
+        ("json", '"outdated":true,"outdated_since":"2025-02-09"'),
+        ("xml", 'outdated="true" outdated_since="2025-02-09"'),
+    ],
+)
+def test_a_fact_that_was_closed_says_since_when(
+    memory: MemorySystem, format: Any, mark: str
+) -> None:
+    one = {"role": "user", "name": "Ann", "content": "I live in Oslo.", "timestamp": "2024-05-01"}
+    memory.add_messages("ann", [one])
+    memory.flush("ann")
+    memory.wait("ann")
+    [fact] = memory.semantic_memories("ann")
+    memory.close_fact("ann", fact.memory_id, at="2025-02-09")
+    assert mark in memory.context("ann", "Where does Ann live?", format=format).text
+    memory.close_fact("ann", fact.memory_id, at="2024-05-01")
+    told = memory.context("ann", "Where does Ann live?").text
+    assert "Oslo" not in told or "Ann [outdated]: " in told, "it never held"

@@ -66,6 +66,20 @@ mod _native {
         }
     }
 
+    /// The language of a text as ISO 639-1; empty for those without rules.
+    #[pyfunction]
+    fn language(py: Python<'_>, text: &str) -> &'static str {
+        use episodica_core::text::Language;
+        match py.detach(|| episodica_core::text::language(text)) {
+            Language::English => "en",
+            Language::Chinese => "zh",
+            Language::German => "de",
+            Language::Spanish => "es",
+            Language::French => "fr",
+            Language::Other => "",
+        }
+    }
+
     /// Whether brackets of a JSON text are nested deeper than `most`.
     #[pyfunction]
     fn nests_deeper(py: Python<'_>, json: &[u8], most: usize) -> bool {

@@ -18,6 +18,8 @@ pub type Superseded = FxHashMap<u32, SupersededContent>;
 pub struct SupersededContent {
     /// The slots of the superseding facts.
     pub facts: Vec<u32>,
+    /// The slots of the superseded facts.
+    pub ended: Vec<u32>,
     /// True if the message also proves a current fact: part of it still holds.
     pub partly: bool,
 }
@@ -33,7 +35,9 @@ pub fn superseded_messages(corpus: &dyn UserCorpus) -> Superseded {
         let current = successor.filter(|slot| corpus.is_current(*slot));
         let sources = current.map_or(&[][..], |slot| corpus.sources(slot));
         for message in corpus.sources(slot).iter().filter(|message| !sources.contains(message)) {
-            let facts = &mut superseded.entry(*message).or_default().facts;
+            let content = superseded.entry(*message).or_default();
+            content.ended.push(slot);
+            let facts = &mut content.facts;
             facts.extend(current.filter(|slot| !corpus.is_fact_hidden(*slot)));
             facts.sort_unstable();
             facts.dedup();

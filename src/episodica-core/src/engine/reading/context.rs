@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::clock::DisplayZone;
+use crate::clock::{DisplayZone, Moment};
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::recalled::own_parts;
@@ -232,7 +232,9 @@ impl ContextSources {
                     self.facts.len() - 1
                 }));
             }
-            self.outdated.insert(message.slot, Successors { facts, partly: content.partly });
+            let ended = ended_at(view, &content.ended);
+            let successors = Successors { facts, ended, partly: content.partly };
+            self.outdated.insert(message.slot, successors);
         }
     }
 
@@ -356,6 +358,12 @@ fn text_with_change(view: &UserView, fact: &SemanticMemory, filter: &RecordFilte
     } else {
         format!("{text}; before: {}", before.content.trim_end_matches(['.', '。']))
     }
+}
+
+/// When the last of some facts ended that ever held.
+fn ended_at(view: &UserView, slots: &[u32]) -> Option<Moment> {
+    let facts = slots.iter().filter_map(|slot| view.facts.get(*slot));
+    facts.filter_map(|fact| fact.valid_to.filter(|end| *end > fact.valid_from)).max()
 }
 
 /// The heading under which a fact stands.

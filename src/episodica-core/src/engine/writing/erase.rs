@@ -15,6 +15,7 @@ use crate::engine::user::OpenUser;
 use crate::engine::writing::commit_episodes::commit_episodes;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::fact_deletion::{DeletionEffects, follow_facts};
+use crate::engine::writing::naming::named_statement;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generate::episode::write_offline;
 use crate::generate::facts::{EvidenceWords, next_revision};
@@ -48,8 +49,11 @@ pub(crate) fn update_text(
         AnyRecord::Semantic(known) => {
             // The user's words replace the quotation, which stays in the history. Whatever ended
             // the fact no longer does.
+            let view = user.view.read();
+            let content = named_statement(&view, &user.owner, &known.subject, content);
+            drop(view);
             let fact = SemanticMemory {
-                content: content.to_owned(),
+                content: content.clone().into_owned(),
                 quote: None,
                 valid_to: None,
                 superseded_by: None,
@@ -61,7 +65,7 @@ pub(crate) fn update_text(
             };
             let fact = Arc::new(fact);
             let to = services.indexing();
-            let rows = to.embed(&[content], control)?;
+            let rows = to.embed(&[&*content], control)?;
             let writer = user.lock_writer_on(basis, true, &to)?;
             user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
             let rows = rows.as_ref().map(|rows| rows.view());

@@ -23,6 +23,7 @@ mod known_facts;
 pub(crate) mod learn;
 mod links;
 pub(crate) mod merge;
+mod naming;
 pub(crate) mod recall;
 mod refold;
 pub(crate) mod remember;

@@ -17,6 +17,7 @@ use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
+use crate::engine::writing::naming::named_statement;
 use crate::engine::writing::refold::refolded;
 use crate::error::{Error, Result};
 use crate::generate::facts::model::UNNAMED_USER;
@@ -110,6 +111,7 @@ pub(crate) fn remember_fact(
         return Ok((Arc::clone(known), StatementOutcome::Repeats));
     }
     let subject = statement.subject.clone().unwrap_or_else(|| user.owner.user.clone());
+    let content = named_statement(&view, &user.owner, &subject, &statement.content).into_owned();
     let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
     let at = statement.valid_from.unwrap_or(now);
     let slot = (&*subject, &*attribute, &*value);
@@ -121,12 +123,12 @@ pub(crate) fn remember_fact(
             && (&known.attribute, &known.value) == (&attribute, &value)
     };
     // The same words again call off what was to come in their place, so they are a new fact then.
-    let known = view.same_statement(&statement.content).filter(is_same).cloned();
+    let known = view.same_statement(&content).filter(is_same).cloned();
     if let Some(known) = known.filter(|_| ends.is_empty()) {
         drop(view);
         return restate(services, user, (basis, now), &known, (statement, expires), control);
     }
-    let candidate = stated_candidate(&statement.content, &subject, statement.kind, at);
+    let candidate = stated_candidate(&content, &subject, statement.kind, at);
     let mut fact = SemanticMemory {
         ends,
         attribute,

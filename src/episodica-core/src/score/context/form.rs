@@ -88,6 +88,11 @@ pub(super) enum DatePrecision {
 }
 
 impl FactSince {
+    /// A day.
+    pub fn on(date: Date) -> Self {
+        Self { date, known: DatePrecision::Day, told: false }
+    }
+
     /// The date as written before a fact; empty if the heading or the text already states it.
     /// `year` is false under a heading with the year.
     fn before_fact(self, year: bool) -> String {

@@ -231,7 +231,8 @@ fn left_out_messages_leave_a_mark_and_distant_ones_are_never_joined() {
 fn what_no_longer_holds_comes_marked_and_with_what_superseded_it_or_not_at_all() {
     let index = index(&TALK);
     let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[4])];
-    let superseded = |partly| Outdated::from_iter([(0, Successors { facts: vec![0], partly })]);
+    let superseded =
+        |partly| Outdated::from_iter([(0, Successors { facts: vec![0], partly, ended: None })]);
     let outdated = superseded(false);
     let scores = [9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     let text = packed(&index, &scores, &facts, &outdated, 60).text;
@@ -245,6 +246,19 @@ fn what_no_longer_holds_comes_marked_and_with_what_superseded_it_or_not_at_all()
         let packed = packed(&index, &scores, &facts, &outdated, budget);
         assert!(packed.token_count <= budget && packed.token_count == count_tokens(&packed.text));
         assert!(!packed.messages.contains(&0) || packed.facts == [0], "{}", packed.text);
+    }
+}
+
+#[test]
+fn what_ended_without_a_successor_is_marked_with_its_end() {
+    let index = index(&TALK);
+    let scores = [9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    for (ended, mark) in [(None, "[outdated]"), (Some(9), "[outdated since 9 Feb 2024]")] {
+        let ended =
+            ended.map(|day| Moment::parse(&format!("2024-02-0{day}T09:00:00Z")).expect("valid"));
+        let outdated = Outdated::from_iter([(0, Successors { ended, ..Successors::default() })]);
+        let text = packed(&index, &scores, &[], &outdated, 60).text;
+        assert!(text.contains(&format!("Ann {mark}: I live in Paris.")), "{text}");
     }
 }
 
@@ -580,7 +594,8 @@ fn a_fact_stays_beside_its_message_if_it_names_what_the_message_does_not() {
 fn what_no_longer_holds_is_marked_in_every_form() {
     let index = index(&TALK);
     let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[4])];
-    let outdated = Outdated::from_iter([(0, Successors { facts: vec![0], partly: false })]);
+    let outdated =
+        Outdated::from_iter([(0, Successors { facts: vec![0], ..Successors::default() })]);
     let query = ParsedQuery::default();
     let messages = ranked(&[9.0]);
     for (form, lines) in [

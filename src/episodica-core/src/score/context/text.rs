@@ -50,6 +50,8 @@ pub type Outdated = FxHashMap<u32, Successors>;
 pub struct Successors {
     /// Their indexes.
     pub facts: Vec<usize>,
+    /// When the content ceased to hold, which tells it where no fact succeeded it.
+    pub ended: Option<Moment>,
     /// True if part of the message still holds: the message is not marked.
     pub partly: bool,
 }
@@ -246,7 +248,8 @@ impl<'a> ContextWriter<'a> {
         let content = self.outdated.get(&slot).filter(|content| !content.partly);
         let since = |content: &Successors| {
             let since = content.facts.iter().map(|number| self.since(&self.facts[*number]));
-            self.form.outdated_mark(since.min_by_key(|since| since.date))
+            let ended = content.ended.map(|ended| FactSince::on(self.date(ended)));
+            self.form.outdated_mark(since.min_by_key(|since| since.date).or(ended))
         };
         content.map(since).unwrap_or_default()
     }
