@@ -191,7 +191,7 @@ SMALL_WHEELS = @ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +2
 	{ echo "a wheel is larger than 26 MB" >&2; exit 1; }
 
 .PHONY: wheel
-wheel: $(SETUP)  ## Build the wheel for this machine's architecture, for any Linux of the last years: dist/
+wheel: $(SETUP)  ## Build the wheel for this machine's architecture and a glibc as new as its own: dist/
 	rm -f dist/*.whl
 	maturin build $(PROFILE) --locked --auditwheel repair --out dist
 	$(SMALL_WHEELS)

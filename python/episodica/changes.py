@@ -78,7 +78,7 @@ class Change(_OfMemory):
     score : float
         How sure it is that both are about the same thing, 0 to 1.
     kept : str or None
-        What :meth:`keep` decided.
+        What :meth:`keep` decided; it changes with the decision.
     """
 
     old: ChangeSide
@@ -114,6 +114,7 @@ class Change(_OfMemory):
         --------
         >>> for change in memory.changes("alice"):
         ...     change.keep("new")
+        ...     assert change.kept == "new"
         """
         memory = getattr(self, "_memory", None)
         if memory is None:
@@ -216,6 +217,8 @@ def keep_change(self: OpenStore, user_id: str, change: Change, side: Side) -> No
         raise InvalidInputError(f"change must be a Change, not `{type(change).__name__}`")
     side_ = one_of(side, SIDES, "side")
     self._engine.keep_side(check.user(user_id), change.old.memory_id, change.new.memory_id, side_)
+    # A change that still told the decision before would mislead; both sides stay as they were.
+    object.__setattr__(change, "kept", side_)
 
 
 def _side(fact: SemanticMemory, words: str) -> ChangeSide:

@@ -1,4 +1,4 @@
-"""Profiles: the facts about a user that hold now, by category, with what was said earlier.
+"""Profiles: what is known about a user and was ended by nobody, by category.
 
 A view over the facts: nothing is stored. Sentences of a model or of the application come first,
 then quotations, the newest first. An earlier quotation about the same thing, or in nearly the same
@@ -19,8 +19,10 @@ from typing import Any
 
 from . import _native
 from .errors import InvalidInputError
+from .headings import NOTE, WORDS, language_of
 from .inputs import checks
 from .inputs.names import NAMELESS
+from .people import people_named
 from .records import SemanticMemory
 from .reports import Event
 from .value import Value, clip, jsonable, longest
@@ -34,37 +36,9 @@ LIMITS: dict[str, int] = {
     "relationship": 50,
     "goal": 50,
 }
-# Facts of other kinds that were stated directly: notes that someone asked to remember.
-NOTE = "note"
 _MOST_NOTES = 100
-_HEADINGS = {
-    "en": {
-        "": "{user}",
-        "personal_info": "Personal information",
-        "work_history": "Work history",
-        "preference": "Preferences",
-        "relationship": "Relationships",
-        "goal": "Goals",
-        NOTE: "Notes",
-    },
-    "zh": {
-        "": "{user}",
-        "personal_info": "个人信息",
-        "work_history": "工作经历",
-        "preference": "偏好",
-        "relationship": "人际关系",
-        "goal": "目标",
-        NOTE: "备注",
-    },
-}
-_SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # noqa: RUF001
-_BEFORE = {"en": "; before: {text}", "zh": "；此前：{text}"}  # noqa: RUF001
-_EARLIER = {"en": "before,", "zh": "此前，"}  # noqa: RUF001
-LANGUAGES = tuple(_HEADINGS)
 # Labels of a user without a name.
 _UNNAMED = {"user", "the user", "用户"}
-# The headings are Chinese if at least this share of the facts has Chinese characters.
-_CHINESE_SHARE = 0.5
 # Two facts say the same if they share at least this share of their words.
 _SAME = 0.7
 # The most characters of a former text and of a quotation; the most former texts of a line.
@@ -136,18 +110,21 @@ class ProfileLine(Value):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Profile(Value):
-    """The facts about a user that hold now: ``memory.profile(user)``.
+    """What is known about a user: ``memory.profile(user)``.
+
+    No fact of it was ended by a model, the user or the application. Without a model a quotation
+    says what was true on its day.
 
     Attributes
     ----------
     user_id : str
         The user.
     sections : dict of str to tuple of ProfileLine
-        The facts by category, the most important first. Categories without facts are left out.
+        The facts by category, the newest first. Categories without facts are left out.
     left_out : dict of str to int
         How many facts a category had no room for.
     language : str
-        The language of the headings: ``"en"`` or ``"zh"``.
+        The language of the headings: ``"en"``, ``"zh"``, ``"de"``, ``"fr"`` or ``"es"``.
     name : str
         The user's name in the messages; else the id.
     """
@@ -168,9 +145,6 @@ class Profile(Value):
 
     def __len__(self) -> int:
         return sum(map(len, self.sections.values()))
-
-    def _heading(self, category: str) -> str:
-        return _HEADINGS[self.language][category]
 
     def to_markdown(self, max_tokens: int | None = None, *, history: bool = False) -> str:
         """The profile as Markdown.
@@ -238,23 +212,24 @@ class Profile(Value):
         chosen = {line.fact.memory_id for line in lines}
         if not chosen:
             return ""
-        parts = [f"# {self._heading('').format(user=_inline(self.name or self.user_id))}\n"]
+        parts = [f"# {_inline(self.name or self.user_id)}\n"]
         for category, section in self.sections.items():
             told = [line for line in section if line.fact.memory_id in chosen]
             if told:
-                parts.append(f"\n## {self._heading(category)}\n\n")
+                parts.append(f"\n## {WORDS[self.language].headings[category]}\n\n")
                 parts += (self._line(line, history) for line in told)
         return "".join(parts)
 
     def _line(self, line: ProfileLine, history: bool) -> str:
         former = [_inline(clip(text, _FORMER)) for text in line.former] if history else []
         if line.fact.quote is None:
-            before = _BEFORE[self.language].format(text=" / ".join(former)) if former else ""
-            since = _SINCE[self.language].format(date=_date(line.fact.valid_from), before=before)
+            words = WORDS[self.language]
+            before = words.before.format(text=" / ".join(former)) if former else ""
+            since = words.since.format(date=_date(line.fact.valid_from), before=before)
             return f"- {_inline(line.content)}{since}\n"
         told = f"- {_quoted(line.fact)}\n"
         for fact in line.earlier[:_MOST_FORMER]:
-            told += f"  {_EARLIER[self.language]} {_quoted(fact)}\n"
+            told += f"  {WORDS[self.language].earlier} {_quoted(fact)}\n"
         return told
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -315,16 +290,22 @@ def profile_of(
     """
     current: list[SemanticMemory] = []
     ended: dict[str, list[SemanticMemory]] = {}
+    facts = list(facts)
     for fact in facts:
         if fact.is_current and (fact.kind in limits or _is_note(fact)):
             current.append(fact)
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
-    names = {of.casefold()} if of else _names_of(user, speaker, own, current)
+    whom = _Whom(facts)
+    names = whom.names(of) if of else _names_of(user, speaker, own, current, whom)
     rooms = {**limits, NOTE: _MOST_NOTES}
     kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in rooms}
     left_out: dict[str, int] = {}
-    chosen = [fact for fact in current if _person(fact) in names or (not of and _is_note(fact))]
+    chosen = [
+        fact
+        for fact in current
+        if whom.person(fact) in names or (not of and not fact.subject and _is_note(fact))
+    ]
     stated = {fact.quote.casefold() for fact in chosen if fact.quote}
     for fact in sorted(chosen, key=_rank):
         # A fact that was stated twice is told once; a quotation has its dates.
@@ -395,19 +376,44 @@ def _person(fact: SemanticMemory) -> str:
     return fact.subject.split("'s ")[0].casefold()
 
 
+class _Whom:
+    """Whom the names of a memory mean: "Tom" is Tom Becker where no other Tom speaks."""
+
+    def __init__(self, facts: Iterable[SemanticMemory]) -> None:
+        speakers = {fact.speaker for fact in facts if fact.speaker}
+        self._speakers = {name for name in speakers if not name.startswith(NAMELESS)}
+        self._known: dict[str, set[str]] = {}
+
+    def names(self, name: str) -> set[str]:
+        """The name, and that of the only speaker whom it means."""
+        if name not in self._known:
+            meant = people_named(name, self._speakers)
+            only = {meant[0].casefold()} if len(meant) == 1 else set()
+            self._known[name] = {name.casefold()} | only
+        return self._known[name]
+
+    def person(self, fact: SemanticMemory) -> str:
+        """The person that a fact is about, by the name of the speaker."""
+        person = _person(fact)
+        if fact.quote is not None:
+            return person
+        return max(self.names(person), key=lambda name: (name != person, name))
+
+
 def _names_of(
-    user: str, speaker: str, stated: Set[str], facts: Iterable[SemanticMemory]
+    user: str, speaker: str, stated: Set[str], facts: Iterable[SemanticMemory], whom: _Whom
 ) -> set[str]:
     """The names of the user: the id and a name that was stated, else the main speaker's name.
 
-    Without messages, the name with most facts. An account without a name is never the user.
+    A speaker whom the id means goes before the main one. Without messages, the name with most
+    facts of a model. An account without a name is never the user.
     """
     own = {user.casefold(), *_UNNAMED}
     if stated:
         return own | {name.casefold() for name in stated}
+    own |= whom.names(user)
     facts = [fact for fact in facts if not _person(fact).startswith(NAMELESS.casefold())]
     counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
-    counts = counts or Counter(map(_person, facts))
     known = own & counts.keys()
     main = {speaker.casefold()} & counts.keys()
     return own | (known or main or {name for name, _ in counts.most_common(1)})
@@ -497,12 +503,6 @@ def _changes(user: str, earlier: list[SemanticMemory], now: SemanticMemory) -> I
             at, user, change, one.memory_id, one.content, previous, evidence=one.source_messages
         )
         before = one
-
-
-def language_of(texts: Iterable[str]) -> str:
-    """The language of a profile: Chinese if at least half of the texts have Chinese characters."""
-    counted = [any("\u4e00" <= letter <= "\u9fff" for letter in text) for text in texts]
-    return "zh" if counted and sum(counted) / len(counted) >= _CHINESE_SHARE else "en"
 
 
 def _date(moment: datetime) -> str:

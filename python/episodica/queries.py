@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from .changes import changes, followed
 from .errors import InvalidInputError
+from .headings import LANGUAGES, Language
 from .hints import shown
 from .inputs import checks as check
 from .inputs.calls import forgiving
@@ -29,7 +30,7 @@ from .inputs.options import (
     spelled_out,
 )
 from .listings import PAGE, Records, T
-from .profile import LANGUAGES, Profile, is_own_name, profile_of
+from .profile import Profile, is_own_name, profile_of
 from .records import Episode, Message, Record, SemanticMemory
 from .reports import Event
 from .rerankers import rerank, widened
@@ -495,12 +496,13 @@ def profile(
     *,
     of: str | None = None,
     max_tokens: int | None = None,
-    language: Literal["en", "zh"] | None = None,
+    language: Language | None = None,
 ) -> Profile:
-    """The facts about a user that hold now, by category, with the facts they superseded.
+    """What is known about a user, by category, with the facts that were superseded.
 
-    At most 50 facts of personal information, 100 of work history, 200 preferences, 50
-    relationships and 50 goals; the least important ones are left out first.
+    It has what nobody has ended. Without a model a quotation says what was true on its day. At
+    most 50 facts of personal information, 100 of work history, 200 preferences, 50 relationships
+    and 50 goals; the least important ones are left out first.
 
     Parameters
     ----------
@@ -511,7 +513,8 @@ def profile(
     max_tokens
         Maximum length as Markdown, in tokens of o200k_base; facts beyond it are left out.
     language
-        Language of the headings, ``"en"`` or ``"zh"``; ``None``: the language of the facts.
+        Language of the headings, ``"en"``, ``"zh"``, ``"de"``, ``"fr"`` or ``"es"``; ``None``: the
+        language of the facts.
 
     Returns
     -------

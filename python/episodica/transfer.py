@@ -112,24 +112,31 @@ def _write(file: IO[str], record: Mapping[str, Any]) -> None:
 
 
 def _write_markdown(memory: OpenStore, user: str, file: IO[str]) -> ExportReport:
-    """Writes for people: current and former facts, then the episodes with their messages."""
-    facts = list(queries.semantic_memories(memory, user, include_superseded=True))
+    """Writes for people: current, former and archived facts, then the episodes, all of them."""
+    everything: Any = {"include_archived": True}
+    facts = list(queries.semantic_memories(memory, user, include_superseded=True, **everything))
     file.write(f"# Memories of {_inline(user)}\n")
-    for heading, current in (("Facts", True), ("Facts that no longer hold", False)):
-        chosen = [fact for fact in facts if fact.is_current is current]
+    kept = [fact for fact in facts if not fact.archived_at]
+    for heading, chosen in (
+        ("Facts", [fact for fact in kept if fact.is_current]),
+        ("Facts that no longer hold", [fact for fact in kept if not fact.is_current]),
+        ("Archived facts", [fact for fact in facts if fact.archived_at]),
+    ):
         if chosen:
             file.write(f"\n## {heading}\n\n")
             file.writelines(_fact_line(fact) for fact in chosen)
     told: set[str] = set()
     episodes = 0
-    for episode in queries.episodes(memory, user):
+    for episode in queries.episodes(memory, user, **everything):
         episodes += 1
         file.write(f"\n## {_inline(episode.title)}\n\n{day(episode.timestamp)}\n\n")
         file.write(f"{_inline(episode.summary)}\n\n")
         for message in episode.original_messages:
             told.add(message.message_id)
             file.write(_message_lines(message))
-    rest = [one for one in queries.messages(memory, user) if one.message_id not in told]
+    rest = [
+        one for one in queries.messages(memory, user, **everything) if one.message_id not in told
+    ]
     if rest:
         file.write("\n## Not in an episode yet\n\n")
         file.writelines(map(_message_lines, rest))
@@ -200,6 +207,18 @@ def _read_export(source: Source) -> Export:
     return made
 
 
+def _hand_over(read: Export, owner: str) -> None:
+    """Makes the facts about the user of an export facts about their new owner."""
+    if owner == read.user_id:
+        return
+    facts = read.lines[_KINDS["fact"]]
+    for at, (line, text) in enumerate(facts):
+        fact = json.loads(text)
+        if fact.get("quote") is None and fact.get("subject") == read.user_id:
+            renamed = json.dumps({**fact, "subject": owner}, ensure_ascii=False)
+            facts[at] = (line, renamed)
+
+
 def _named(file: str | os.PathLike[str]) -> str:
     return "standard input" if os.fspath(file) == STDIN else f"`{file}`"
 
@@ -238,11 +257,12 @@ def import_file(
     adds_deleted: bool = False,
 ) -> ImportReport:
     """Adds what a file holds: the records of an export, or the messages of a chat history."""
-    source, choices = Source(path), Choices(secrets, adds_deleted)
+    source, choices = Source(path, memory._zone), Choices(secrets, adds_deleted)
     with source:
         if format is None and is_export(source):
             read = read_export(source)
             owner = checks.user(read.user_id if user is None else user)
+            _hand_over(read, owner)
             report = memory._engine.import_records(
                 owner, read.lines, read.unlearned, str(source.path), choices.adds_deleted
             )

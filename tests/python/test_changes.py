@@ -48,6 +48,19 @@ def memory(tmp_path: Path) -> Iterator[MemorySystem]:
         yield memory
 
 
+def test_a_decision_shows_in_the_change_itself(memory: MemorySystem) -> None:
+    (change,) = memory.changes("ida")
+    for side in ("new", "both", "old", "both"):
+        change.keep(side)  # type: ignore[arg-type]
+        assert change.kept == side
+        assert [one.kept for one in memory.changes("ida")] == [side]
+    memory.keep_change("ida", change, "new")
+    assert change.kept == "new"
+    with pytest.raises(InvalidInputError):
+        change.keep("neither")  # type: ignore[arg-type]
+    assert change.kept == "new"
+
+
 def test_a_change_has_both_sides(memory: MemorySystem) -> None:
     (change,) = memory.changes("ida")
     old, new = change.old, change.new

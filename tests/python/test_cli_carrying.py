@@ -256,3 +256,59 @@ def test_a_deleted_fact_offers_to_delete_its_messages(filled: Cli) -> None:
     for id in fact["source_messages"]:
         assert id in done.stderr
     assert "still stand in" in done.stderr
+
+
+def test_counts_of_facts_agree_or_say_what_they_count(filled: Cli, tmp_path: Path) -> None:
+    for town in ("Paris", "Lyon"):
+        filled("remember", "bob", f"Lives in {town}", "--attribute", "home", "--value", town)
+    with MemorySystem(tmp_path / "memories") as memory:
+        memory.archive("bob", [memory.remember("bob", "Old note.").memory_id])
+    listed = filled("facts", "bob")
+    rows = len(listed.stdout.splitlines()) - 1
+    assert listed.stderr.splitlines()[-1] == (
+        f"{rows} facts; 1 outdated: `--all`; 1 archived: `--archived`"
+    )
+    every = filled("facts", "bob", "--all", "--archived")
+    assert every.stderr.splitlines()[-1] == f"{rows + 2} facts"
+    assert len(every.stdout.splitlines()) - 1 == rows + 2
+    assert "; 1 archived" in filled("facts", "bob", "--all").stderr
+    stats = data_of(filled("stats", "bob", "--json"))
+    assert stats["semantic_memories"] + stats["superseded"] == rows + 2
+    for name in ("bob.jsonl", "bob.md"):
+        told = filled("export", "bob", name).stderr
+        assert f"{rows + 2} facts (with the outdated and archived ones) of bob" in told
+    markdown = (tmp_path / "bob.md").read_text(encoding="utf-8")
+    assert "## Archived facts\n\n* Old note. (since" in markdown
+    assert markdown.count("\n* ") == rows + 2 + 2
+
+
+def test_versions_with_the_same_words_say_how_they_differ(filled: Cli, tmp_path: Path) -> None:
+    with MemorySystem(tmp_path / "memories") as memory:
+        fact = memory.remember("bob", "Lives in Oslo.", valid_from="2024-01-01T09:00:00Z")
+        memory.close_fact("bob", fact.memory_id, at="2025-02-09T10:00:00Z")
+    first, second = filled("history", "bob", fact.memory_id).stdout.splitlines()[1:]
+    assert first.endswith("Lives in Oslo.")
+    assert second.endswith("Lives in Oslo. (until 2025-02-09 10:00)")
+
+
+def test_ingest_reads_times_without_an_offset_in_the_zone(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "chat.txt").write_text(
+        "14.07.25, 10:14 - Ida: Hot.\n14.01.25, 10:14 - Tom: Cold.\n", encoding="utf-8"
+    )
+    assert cli("ingest", "chat.txt", "--user", "ida", "--timezone", "Europe/Berlin").returncode == 0
+    said = data_of(cli("messages", "ida", "--json"))
+    assert sorted(one["timestamp"] for one in said) == [
+        "2025-01-14T10:14:00+01:00",
+        "2025-07-14T10:14:00+02:00",
+    ]
+    assert "10:14" in cli("messages", "ida").stdout
+    assert "08:14" in cli("messages", "ida", "--timezone", "UTC").stdout
+
+
+def test_a_user_that_does_not_exist_is_no_empty_answer(filled: Cli) -> None:
+    for command in ("context", "search", "profile", "facts", "delete", "export", "stats"):
+        more = {"context": ["where?"], "search": ["where?"], "export": ["x.md"]}.get(command, [])
+        done = filled(command, "alise", *more)
+        assert done.returncode == 1, command
+        assert "no such user: `alise`" in done.stderr
+        assert "did you mean `alice`?" in done.stderr

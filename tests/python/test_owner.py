@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,79 @@ def test_ingest_says_whose_profile_it_is_and_me_chooses(
         assert others not in profile
     assert main(["ingest", file, "--user", "me"]) == 0
     assert "speak here" not in capsys.readouterr().err, "it is told already"
+
+
+@pytest.mark.parametrize(
+    ("me", "whole"),
+    [
+        ("mina", "Mina Lindqvist"),
+        ("LINDQVIST", "Mina Lindqvist"),
+        ("René", "Rene\u0301 Osei-Bonsu"),
+        ("osei-bonsu", "Rene\u0301 Osei-Bonsu"),
+        ("greg holm", "Greg Holm"),
+    ],
+)
+def test_a_first_name_is_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], me: str, whole: str
+) -> None:
+    people = ("Greg Holm", "Greg Ode", "Mina Lindqvist", "Rene\u0301 Osei-Bonsu")
+    file = chat(tmp_path / "chat.txt", *people)
+    where = ["--store", str(tmp_path / "other")]
+    assert main(["ingest", file, "--user", me, *where]) == 0
+    assert ("--me" in capsys.readouterr().err) is (me != "greg holm"), "a whole name is clear"
+    assert main(["ingest", file, "--user", "x", "--me", me]) == 0
+    assert f"x is {whole}" in capsys.readouterr().err.replace("é", "e\u0301")
+
+
+def test_a_name_of_two_is_not_taken_for_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = chat(tmp_path / "chat.txt", "Greg Holm", "Greg Ode", "Mina")
+    assert main(["ingest", file, "--user", "greg"]) == 0
+    told = capsys.readouterr().err
+    assert "Greg Holm and Greg Ode speak here" in told
+    assert "with `--me NAME`" in told
+    assert main(["ingest", file, "--user", "greg", "--me", "Greg"]) == 1
+    told = capsys.readouterr().err
+    assert "several people in the chat are called `Greg`" in told
+    assert "Greg Holm or Greg Ode" in told
+
+
+def test_the_owner_of_an_exported_account_is_the_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(number: int, name: str, own: str, text: str) -> dict[str, object]:
+        about = {"id": number, "type": "message", "from": name, "from_id": own, "text": text}
+        return {**about, "date": f"2025-04-0{number}T09:30:00"}
+
+    talk = [said(1, "Greg", "user5", GREG), said(2, "Mina 🎻", "user7", MINA)]
+    talk += [said(3, "Greg", "user5", "I sing."), said(4, "Al", "user8", "I dance.")]
+    about = {"user_id": 7, "first_name": "Mina", "last_name": "Lind", "phone_number": "+1"}
+    whole = {"personal_information": about, "chats": {"list": [{"id": 3, "messages": talk}]}}
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(whole), encoding="utf-8")
+    assert main(["ingest", str(file), "--user", "me"]) == 0
+    assert "me is Mina 🎻, the owner of the exported account" in capsys.readouterr().err
+    profile = told_by_profile(capsys)
+    assert MINA in profile
+    assert GREG not in profile
+    assert main(["ingest", str(file), "--user", "greg", "--store", str(tmp_path / "other")]) == 0
+    assert "owner" not in capsys.readouterr().err, "the id says who it is"
+
+
+@pytest.mark.parametrize("of", [None, "mi", "Greg"])
+def test_an_empty_profile_says_whose_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], of: str | None
+) -> None:
+    file = chat(tmp_path / "chat.txt", "Mina Lind", "Mina Holm")
+    text = Path(file).read_text(encoding="utf-8").replace("I sing.", MINA)
+    Path(file).write_text(text.replace("Holm: " + MINA, "Holm: Yes."), encoding="utf-8")
+    assert main(["ingest", file, "--user", "x", "--me", "Mina Holm"]) == 0
+    capsys.readouterr()
+    assert main(["profile", *(["--of", of] if of else [])]) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "facts are known of Mina Lind: `--of NAME`" in told.err
 
 
 def test_an_unknown_name_is_refused_with_the_names(

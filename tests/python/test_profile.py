@@ -84,6 +84,7 @@ def test_sem_6_each_category_has_its_limit_and_the_least_important_leave(
             **fact,
             "memory_id": f"{kind}{number}",
             "content": f"Ann's {kind} number {number}.",
+            "subject": "al",
             "kind": kind,
             "importance": number / 300,
         }
@@ -111,6 +112,62 @@ def test_sem_6_each_category_has_its_limit_and_the_least_important_leave(
     assert json.loads(profile.to_json()) == profile.to_dict()
 
 
+def test_a_fact_about_someone_else_is_in_their_profile(memory: MemorySystem) -> None:
+    said(memory, ("2024-01-05T10:00:00Z", "I'm allergic to wasps."), name="Alice Holt")
+    said(memory, ("2024-01-06T10:00:00Z", "I'm allergic to cats."), name="Tobi Haas")
+    for text, subject in (
+        ("Hazelnuts are dangerous for him.", "Tobi"),
+        ("Carries an EpiPen.", "Tobi Haas"),
+        ("Opens at nine.", "The bakery"),
+        ("Sings in a choir.", "alice"),
+    ):
+        memory.remember("al", text, subject=subject)
+    memory.remember("al", "The spare key is under the stone.")
+    own = memory.profile("al", of=None).to_markdown()
+    of_tobi = memory.profile("al", of="tobi").to_markdown()
+    assert of_tobi == memory.profile("al", of="Tobi Haas").to_markdown()
+    for text in ("wasps", "choir", "spare key"):
+        assert text in own
+        assert text not in of_tobi
+    for text in ("cats", "Hazelnuts", "EpiPen"):
+        assert text in of_tobi
+        assert text not in own
+    assert "nine" not in own
+    assert "nine" in memory.profile("al", of="the bakery").to_markdown()
+
+
+def test_nobody_else_is_the_user_where_nothing_else_is_known(memory: MemorySystem) -> None:
+    memory.remember("al", "Allergic to hazelnuts.", subject="Tobi")
+    assert not memory.profile("al")
+    assert len(memory.profile("al", of="Tobi")) == 1
+
+
+def test_facts_follow_their_user_to_another_id(memory: MemorySystem, tmp_path: Any) -> None:
+    memory.remember("al", "Plays chess.")
+    memory.remember("al", "Plays go.", subject="Tobi")
+    memory.export("al", tmp_path / "al.jsonl")
+    memory.import_(tmp_path / "al.jsonl", "ann")
+    assert "chess" in memory.profile("ann").to_markdown()
+    assert "go" not in memory.profile("ann").to_markdown()
+    assert "go" in memory.profile("ann", of="Tobi").to_markdown()
+
+
+@pytest.mark.parametrize("user", ["alice", "ALICE", "holt", "Alice Holt"])
+def test_an_id_that_is_a_name_of_one_speaker_means_them(memory: MemorySystem, user: str) -> None:
+    for session, name, text in (
+        ("1", "Tobi Haas", "I'm allergic to cats."),
+        ("2", "Tobi Haas", "I love my dog."),
+        ("1", "Alice Holt", "I'm allergic to wasps."),
+    ):
+        one = {"role": "user", "name": name, "content": text, "session_id": session}
+        memory.add_messages(user, [one])
+    memory.flush(user)
+    memory.wait(user)
+    told = memory.profile(user).to_markdown()
+    assert "wasps" in told
+    assert "cats" not in told
+
+
 def test_a_chinese_user_is_told_in_chinese(memory: MemorySystem) -> None:
     for text, kind in (("小红住在上海。", "personal_info"), ("小红喜欢喝茶。", "preference")):
         memory.remember("al", text, kind=kind)  # type: ignore[arg-type]
@@ -119,8 +176,30 @@ def test_a_chinese_user_is_told_in_chinese(memory: MemorySystem) -> None:
     assert profile.to_markdown().startswith("# al\n\n## 个人信息\n\n- 小红住在上海。")
     assert "## 偏好" in profile.to_markdown()
     assert memory.profile("al", language="en").to_markdown().startswith("# al\n")
-    with pytest.raises(InvalidInputError, match="language is unknown: `fr`"):
-        memory.profile("al", language="fr")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="language is unknown: `xx`"):
+        memory.profile("al", language="xx")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "heading", "since"),
+    [
+        ("en", "She lives with her sister in the old mill.", "## Personal information", " (since "),
+        ("de", "Sie wohnt mit ihrer Schwester in der alten Mühle.", "## Persönliches", " (seit "),
+        ("fr", "Elle habite avec sa sœur dans le vieux moulin.", "## Informations", " (depuis le "),
+        ("es", "Vive con su hermana en el viejo molino.", "## Información personal", " (desde "),
+        ("zh", "她和妹妹住在老磨坊里。", "## 个人信息", "（自 "),
+    ],
+)  # fmt: skip
+def test_headings_follow_the_language_of_the_facts(
+    memory: MemorySystem, language: Any, text: str, heading: str, since: str
+) -> None:
+    memory.remember("al", text, kind="personal_info")
+    for told in (memory.profile("al"), memory.profile("al", language=language)):
+        assert told.language == language
+        assert heading in told.to_markdown()
+        assert text + since in told.to_markdown()
+    memory.remember("al", "Die Schwester ist mit dem Boot nach Kiel gefahren.")
+    assert memory.profile("al", language=language).language == language
 
 
 def test_texts_cannot_pass_for_headings(memory: MemorySystem) -> None:

@@ -28,9 +28,9 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 # Modules and packages of `python/episodica`, lowest level first.
 PYTHON_LEVELS = [
     "visible",
-    "_native errors hints preflight",
+    "_native errors hints people preflight",
     "awaiting dates",
-    "frames handle place progress regular request_record value",
+    "frames handle headings place progress regular request_record value",
     "config records reports status",
     "embedders forgetting",
     "inputs listings models results sessions",

@@ -138,19 +138,23 @@ def episodes(args: argparse.Namespace, out: Output) -> None:
 
 
 def facts(args: argparse.Namespace, out: Output) -> None:
-    """Lists a user's facts."""
+    """Lists a user's facts, and counts those that are not listed."""
     with opened(args) as memory:
+        user = user_of(args, memory)
+        chosen: dict[str, Any] = {
+            "kind": args.kind,
+            "attribute": args.attribute,
+            "min_importance": args.min_importance,
+            "about": args.about,
+            **filters_of(args),
+        }
         found = memory.semantic_memories(
-            user_of(args, memory),
+            user,
             newest_first=args.newest,
             limit=args.limit,
             include_superseded=args.all,
             include_archived=args.archived,
-            kind=args.kind,
-            attribute=args.attribute,
-            min_importance=args.min_importance,
-            about=args.about,
-            **filters_of(args),
+            **chosen,
         )
         out.listing(
             found,
@@ -161,6 +165,26 @@ def facts(args: argparse.Namespace, out: Output) -> None:
                 one.content + _standing(one) + _archived(one),
             ),
         )
+        if args.limit is None:
+            out.note(_counted_facts(memory, user, args, chosen))
+
+
+def _counted_facts(
+    memory: AnyMemory, user: str, args: argparse.Namespace, chosen: dict[str, Any]
+) -> str:
+    """How many facts are listed, and by which options the others would be."""
+
+    def counts(outdated: bool, archived: bool) -> int:
+        states = {"include_superseded": outdated, "include_archived": archived}
+        return len(memory.semantic_memories(user, **{**chosen, **states}))
+
+    listed, with_outdated = counts(args.all, args.archived), counts(True, args.archived)
+    left = (
+        (with_outdated - listed, "outdated: `--all`"),
+        (counts(True, True) - with_outdated, "archived: `--archived`"),
+    )
+    more = (f"; {number:,} {where}" for number, where in left if number)
+    return counted(listed, "fact") + "".join(more)
 
 
 def _standing(one: Hit | SemanticMemory) -> str:
@@ -198,8 +222,14 @@ def history(args: argparse.Namespace, out: Output) -> None:
         out.listing(
             versions,
             ("version", "written", "text"),
-            lambda one: (next(number), day(_written(one)), one.content),
+            lambda one: (next(number), day(_written(one)), one.content + _ended(one)),
         )
+
+
+def _ended(record: Record) -> str:
+    """Until when a version of a fact holds: two versions with the same words may differ in it."""
+    until = record.valid_to if isinstance(record, SemanticMemory) else None
+    return f" (until {day(until)})" if until else ""
 
 
 def _written(record: Record) -> datetime:

@@ -33,6 +33,7 @@ _SAMPLE_QUESTIONS = (
     Question("What's the name of Lena's baby?", "Juno Beatrix", ("D10:1",)),
 )
 _FACTS, _EPISODES = 10, 12
+_FEW = 3
 _importance, _since = attrgetter("importance"), attrgetter("valid_from")
 _score = attrgetter("score")
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
@@ -142,18 +143,21 @@ def _print_change(changes: list[Change], out: Output) -> None:
     surest = max(changes, key=_score, default=None)
     if surest is not None:
         old, new = surest.sides
-        out.heading(f"Said later (the surest of {len(changes)})")
+        surest_of = ", the surest" if len(changes) > 1 else ""
+        out.heading(f"Said later (1 of {len(changes)}{surest_of})")
         said = f"{day(old.timestamp)[:10]}  {old.speaker}: {old.content}"
         mark = f'[later, {day(new.timestamp)[:10]}: "{new.content}"]'
         out.paragraph(f"{said} {mark}", indent=2, max_lines=4)
 
 
 def _print_episodes(episodes: list[Episode], count: int, out: Output) -> None:
+    # A rest of one or two lines takes no more room than the line that counts it.
+    shown = episodes if len(episodes) <= count + _FEW else episodes[:count]
     out.heading(f"Episodes ({len(episodes)})")
-    rows = ((day(one.timestamp), one.message_count, one.title) for one in episodes[:count])
+    rows = ((day(one.timestamp), one.message_count, one.title) for one in shown)
     out.table(("date", "messages", "title"), rows, indent=2)
-    if len(episodes) > count:
-        out.line(out.style(f"  and {len(episodes) - count:,} more episodes", "dim"))
+    if len(episodes) > len(shown):
+        out.line(out.style(f"  and {len(episodes) - len(shown):,} more episodes", "dim"))
 
 
 def _print_counts(

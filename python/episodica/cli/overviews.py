@@ -10,8 +10,10 @@ from collections import Counter
 
 from ..changes import CHANGE_KINDS, SIDES, Change
 from ..errors import InvalidInputError
+from ..headings import LANGUAGES
+from ..hints import shown
 from ..layers.values import LAYERS
-from ..profile import LANGUAGES
+from ..people import people_named
 from ..system import AnyMemory, MemorySystem
 from ..value import day
 from ..visible import visible
@@ -33,12 +35,12 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def profile(args: argparse.Namespace, out: Output) -> None:
-    """Prints the profile of a user: the facts that hold now, as Markdown."""
+    """Prints the profile of a user: the facts that nobody has ended, as Markdown."""
     with opened(args) as memory:
         user = user_of(args, memory)
         found = memory.profile(user, of=args.of, max_tokens=args.max_tokens, language=args.language)
         people: Counter[str] = Counter()
-        if args.of and not len(found):
+        if not len(found):
             people.update(one.speaker for one in memory.semantic_memories(user) if one.speaker)
     if out.printed_json(found):
         return
@@ -47,9 +49,17 @@ def profile(args: argparse.Namespace, out: Output) -> None:
     left = sum(found.left_out.values())
     more = f", {left} more left out" if left else ""
     out.note(f"{counted(len(found), 'fact')}{more}")
-    if args.of and not len(found):
-        names = ", ".join(name for name, _ in people.most_common(_SHOWN_PEOPLE))
-        out.note(f"facts are known of {names}" if names else "no facts are known")
+    if not len(found):
+        out.note(_nothing_known(args.of, people))
+
+
+def _nothing_known(of: str | None, people: Counter[str]) -> str:
+    """Why a profile is empty, and whose is not."""
+    meant = people_named(of, people) if of else []
+    names = ", ".join(meant or [name for name, _ in people.most_common(_SHOWN_PEOPLE)])
+    if len(meant) > 1:
+        return f"`{shown(of or '')}` may be {names}"
+    return f"facts are known of {names}: `--of NAME`" if names else "no facts are known"
 
 
 def add_changes_arguments(parser: argparse.ArgumentParser) -> None:

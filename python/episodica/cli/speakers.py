@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from ..errors import InvalidInputError
 from ..hints import shown
+from ..inputs.names import NAMELESS
+from ..people import people_named
 from ..profile import is_own_name
 from ..readers import Conversation
 from ..system import MemorySystem
@@ -22,10 +24,12 @@ class Speakers:
     def __init__(self) -> None:
         self._heard: Counter[str] = Counter()
         self._titles: set[str] = set()
+        self._owner: str | None = None
 
     def hear(self, talk: Conversation, file: str) -> None:
         """Takes the people of a chat into account."""
         self._titles |= {talk.name, file}
+        self._owner = self._owner or talk.owner
         for message in talk.messages:
             if isinstance(message, Mapping) and message.get("role") == "user":
                 name = message.get("name")
@@ -35,12 +39,7 @@ class Speakers:
         """Notes in the memory who of them the user is, if it is told; what to say about it."""
         names = {name.casefold(): name for name, _ in self._heard.most_common()}
         if me is not None:
-            chosen = names.get(me.casefold())
-            if chosen is None:
-                raise InvalidInputError(
-                    f"nobody in the chat is called `{shown(me)}`",
-                    hint=f"`--me` is one of {self._listed(' or ')}; the messages are kept",
-                )
+            chosen = self._only_one(me)
             _state(memory, user, chosen)
             return f"{user} is {chosen}"
         known = memory.semantic_memories(user, attribute="name", include_archived=True)
@@ -50,26 +49,46 @@ class Speakers:
             or any(is_own_name(user, one) for one in known)
         ):
             return None
+        named = [name for name in names.values() if not name.startswith(NAMELESS)]
+        meant = people_named(user, named)
+        owner = people_named(self._owner, names.values()) if self._owner else []
         others = [name for name in names.values() if not self._is_titled(name)]
-        if len(names) == _TWO and len(others) == 1:
-            _state(memory, user, others[0])
-            why = "because the chat is named after the other"
-            return f"{user} is {others[0]}, {why}; `--me NAME` chooses another"
+        for found, why in (
+            (meant, "the only one with this name"),
+            (owner, "the owner of the exported account"),
+            (others if len(names) == _TWO else [], "because the chat is named after the other"),
+        ):
+            if len(found) == 1:
+                _state(memory, user, found[0])
+                return f"{user} is {found[0]}, {why}; `--me NAME` chooses another"
         taken = memory.profile(user)
         main = taken.name if taken else memory._engine.main_speaker(user)
         return (
-            f"{self._listed(' and ')} speak here, and nothing says which of them {user} is: "
-            f"the profile is {main}'s; `--me NAME` chooses another"
+            f"{_listed(meant or list(names.values()), ' and ')} speak here, and nothing says which "
+            f"of them {user} is: the profile is {main}'s; the same command with `--me NAME` "
+            "chooses another"
         )
 
-    def _listed(self, joint: str) -> str:
-        names = [name for name, _ in self._heard.most_common(_LISTED)]
-        names += ["others"] * (len(self._heard) > _LISTED)
-        return joint.join(filter(None, (", ".join(names[:-1]), names[-1])))
+    def _only_one(self, me: str) -> str:
+        """The one whom a name means; an error if that is nobody or not clear."""
+        people = [name for name, _ in self._heard.most_common()]
+        found = people_named(me, people)
+        if len(found) == 1:
+            return found[0]
+        whose = "several people in the chat are" if found else "nobody in the chat is"
+        raise InvalidInputError(
+            f"{whose} called `{shown(me)}`",
+            hint=f"`--me` is one of {_listed(found or people, ' or ')}; the messages are kept",
+        )
 
     def _is_titled(self, name: str) -> bool:
         """Whether a chat is named after a person."""
         return any(_names(title.casefold(), name.casefold()) for title in self._titles)
+
+
+def _listed(people: list[str], joint: str) -> str:
+    names = [shown(name) for name in people[:_LISTED]] + ["others"] * (len(people) > _LISTED)
+    return joint.join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _names(title: str, name: str) -> bool:

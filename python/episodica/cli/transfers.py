@@ -52,7 +52,7 @@ _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "fac
 
 def ingest(args: argparse.Namespace, out: Output) -> None:
     """Adds the conversations of a file."""
-    source = Source(args.file)
+    source = Source(args.file, resolve_config(None, settings_of(args)).timezone)
     missing = InvalidInputError(
         f"the file names no user: `{source.name}`", hint="name the user with `--user`"
     )
@@ -301,7 +301,8 @@ def export(args: argparse.Namespace, out: Output) -> None:
         report = memory.export(user, target, format=args.format)
     written = {**report.to_dict(), "file": str(target), "user": user}
     messages, episodes, facts = counted_records(report)
-    out.result(written, f"{target}: {messages}, {episodes} and {facts} of {user}")
+    more = " (with the outdated and archived ones)" if report.semantic_memories else ""
+    out.result(written, f"{target}: {messages}, {episodes} and {facts}{more} of {user}")
 
 
 def _to_stdout(memory: AnyMemory, user: str, format: Any) -> None:

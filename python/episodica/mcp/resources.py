@@ -70,7 +70,7 @@ class Resources:
             name="profile",
             title="Profile",
             uri=f"{self._root}/profile",
-            description="What is known about the person and holds now.",
+            description="What is known about the person; a quotation tells of its day.",
             mime_type=_MARKDOWN,
         )
         episodes = self._memory.episodes(self._tools.user, newest_first=True, limit=_LISTED)

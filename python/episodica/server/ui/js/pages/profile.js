@@ -1,4 +1,4 @@
-/* The current facts about a person, by kind, the most important first. */
+/* The current facts about a person, by kind, the newest first. */
 import { get, userPath } from "../api.js";
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";

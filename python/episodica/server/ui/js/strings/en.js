@@ -164,7 +164,7 @@ export default {
   "importance": "Importance",
 
   "profile": "Profile",
-  "profile.lead": "Current facts about the person, by kind, the most important first.",
+  "profile.lead": "What is known about the person, by kind, the newest first. Nobody has ended it; a quotation says what was true on its day.",
   "profile.more": { one: "{n} more", other: "{n} more" },
 
   "ask": "Ask",

@@ -172,7 +172,7 @@ export default {
   "importance": "重要性",
 
   "profile": "概况",
-  "profile.lead": "关于此人的当前事实，按类别排列，最重要的在前。",
+  "profile.lead": "关于此人的已知信息，按类别排列，最新的在前。没有人结束过它们；引文说的是当天的情况。",
   "profile.more": "另有 {n} 条",
 
   "ask": "提问",
