@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from episodica.readers.benchmarks import spoken_date
 from evaluation.datasets import SPACING, Conversation, Dataset, Question, checksums, files_of, read
 from evaluation.datasets.wording import asking, shared
 
@@ -53,11 +52,17 @@ def _audited(row: Mapping[str, Any], users: list[str]) -> tuple[str, int]:
     return row["sample_id"], row["qa_index"]
 
 
+def session_date(text: str) -> datetime:
+    """Reads ``7:12 pm on 5 March, 2024`` as UTC."""
+    plain = " ".join(text.replace(",", " ").split())
+    return datetime.strptime(plain, "%I:%M %p on %d %B %Y").replace(tzinfo=UTC)
+
+
 def sessions_of(talk: Mapping[str, Any]) -> list[tuple[str, datetime, list[dict[str, Any]]]]:
     """The sessions with their names and dates, in the order of their numbers."""
     found, number = [], 1
     while f"session_{number}" in talk or f"session_{number}_date_time" in talk:
-        start = spoken_date(talk.get(f"session_{number}_date_time", "12:00 pm on 1 January, 2023"))
+        start = session_date(talk.get(f"session_{number}_date_time", "12:00 pm on 1 January, 2023"))
         found.append((f"session_{number}", start, list(talk.get(f"session_{number}", ()))))
         number += 1
     return found

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from episodica.readers.benchmarks import slashed_date
 from evaluation.datasets import SPACING, Conversation, Dataset, Question, checksums, files_of, read
 
 
@@ -29,6 +29,11 @@ def load(data: Path, corrections: Path | None = None, **_: Any) -> Dataset:
     return Dataset("LongMemEval", made, checksums(*files, *beside), tuple(problems))
 
 
+def session_date(text: str) -> datetime:
+    """Reads ``2023/05/20 (Sat) 02:21`` as UTC."""
+    return datetime.strptime(text.strip(), "%Y/%m/%d (%a) %H:%M").replace(tzinfo=UTC)
+
+
 def _conversation(
     entry: Mapping[str, Any], fixes: Mapping[str, Any], problems: list[Any]
 ) -> Conversation:
@@ -36,10 +41,10 @@ def _conversation(
     messages: list[dict[str, Any]] = []
     proof: list[str] = []
     ids = _single(entry["haystack_session_ids"])
-    asked = slashed_date(entry["question_date"])
+    asked = session_date(entry["question_date"])
     sessions = zip(ids, entry["haystack_dates"], entry["haystack_sessions"], strict=True)
     for session, date, turns in sessions:
-        start = slashed_date(date)
+        start = session_date(date)
         if start > asked:
             problems.append((key, "session dated after the question, kept", session))
         for place, turn in enumerate(turns):

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from evaluation.datasets import DEVELOPMENT, HELD_OUT, Dataset, load
 from evaluation.datasets.gatemem import patterns_found
+from evaluation.datasets.locomo import session_date
+from evaluation.datasets.longmemeval import session_date as longmemeval_date
 from evaluation.runner import LANGUAGES, published
-
-from episodica.readers.benchmarks import slashed_date, spoken_date
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 INVENTED = FIXTURES / "evaluation"
@@ -69,9 +69,9 @@ def test_messages_are_dated_attributed_and_captioned(talk: Path) -> None:
     assert third["timestamp"] == "2024-03-05T19:12:10+00:00"
     about = [third[name] for name in ("name", "role", "session_id", "message_id")]
     assert about == ["Ines", "user", "session_1", "D1:3"]
-    assert spoken_date("12:05 am on 1 May, 2023").hour == 0
-    with pytest.raises(ValueError, match="date is not like"):
-        spoken_date("yesterday")
+    assert session_date("12:05 am on 1 May, 2023").hour == 0
+    with pytest.raises(ValueError, match="does not match format"):
+        session_date("yesterday")
 
 
 def test_a_folder_is_read_as_one_dataset(talk: Path) -> None:
@@ -100,8 +100,8 @@ def test_all_types_of_longmemeval_are_read() -> None:
     assert said == sorted(said)
     assert said[1] == "2023-04-06T20:30:05+00:00"
     assert climbing.with_assistant
-    with pytest.raises(ValueError, match="date is not like"):
-        slashed_date("20 May")
+    with pytest.raises(ValueError, match="does not match format"):
+        longmemeval_date("20 May")
 
 
 def test_what_is_wrong_with_a_history_is_listed(tmp_path: Path) -> None:
