@@ -1,19 +1,25 @@
 //! Keys, tokens, passwords, cards and accounts in texts.
 //!
-//! Four readers look for four kinds of signs: the beginnings that services give their keys
+//! Six readers look for six kinds of signs: the beginnings that services give their keys
 //! (`formats`), blocks and words of a known form (`shapes`), names such as `password=` before a
-//! value (`named`), and numbers with check digits (`numbers`). Nothing is found by its randomness
+//! value (`named`), numbers with check digits (`numbers`), options of commands (`commands`), and
+//! columns of tables (`tables`). Nothing is found by its randomness
 //! alone: hashes, ids and encoded images stay. Each reader is linear in the length of the
 //! text.
 
 mod carried;
+mod commands;
 mod formats;
+mod listed;
 mod named;
+mod names;
 mod numbers;
 mod shapes;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod told;
+mod words;
 
 use aho_corasick::AhoCorasick;
 use regex::Regex;
@@ -46,6 +52,8 @@ pub(crate) fn secrets(text: &str) -> Vec<FoundSecret> {
     shapes::find(text, &mut found);
     named::find(text, &mut found);
     numbers::find(text, &mut found);
+    commands::find(text, &mut found);
+    tables::find(text, &mut found);
     found.sort_by_key(|one| (one.start, std::cmp::Reverse(one.end)));
     let mut free = 0;
     found.retain(|one| {

@@ -3,190 +3,16 @@
 
 use aho_corasick::AhoCorasick;
 
+use super::names::{EXAMPLES, NAMES, OTHER_NAMES, Promise};
 use super::told::{self, is_code};
-use super::{FoundSecret, carried, entropy, is_random};
+use super::words::{is_in_record, is_short_key, is_unusual};
+use super::{FoundSecret, carried, entropy, is_random, listed};
 use crate::fork::ForkLazy;
 use crate::text::script::is_unspaced;
 
-/// What a name promises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Promise {
-    Password,
-    Key,
-    /// After the scheme, such as `Bearer`.
-    Header,
-    /// At least and at most this number of digits.
-    Digits(usize, usize),
-}
-
-/// Names, in lower case, with the kind that is shown.
-const NAMES: &[(&str, Promise, &str)] = &[
-    ("password", Promise::Password, "password"),
-    ("passwd", Promise::Password, "password"),
-    ("passphrase", Promise::Password, "password"),
-    ("passcode", Promise::Password, "password"),
-    ("pwd", Promise::Password, "password"),
-    ("passwort", Promise::Password, "password"),
-    ("kennwort", Promise::Password, "password"),
-    ("contraseña", Promise::Password, "password"),
-    ("mot de passe", Promise::Password, "password"),
-    ("senha", Promise::Password, "password"),
-    ("密码", Promise::Password, "password"),
-    ("密碼", Promise::Password, "password"),
-    ("パスワード", Promise::Password, "password"),
-    ("api key", Promise::Key, "api key"),
-    ("api_key", Promise::Key, "api key"),
-    ("api-key", Promise::Key, "api key"),
-    ("apikey", Promise::Key, "api key"),
-    ("app_key", Promise::Key, "api key"),
-    ("auth_key", Promise::Key, "api key"),
-    ("auth-key", Promise::Key, "api key"),
-    ("authkey", Promise::Key, "api key"),
-    ("access key", Promise::Key, "access key"),
-    ("access_key", Promise::Key, "access key"),
-    ("accesskey", Promise::Key, "access key"),
-    ("access-key", Promise::Key, "access key"),
-    ("account_key", Promise::Key, "access key"),
-    ("accountkey", Promise::Key, "access key"),
-    ("private_key", Promise::Key, "private key"),
-    ("privatekey", Promise::Key, "private key"),
-    ("signing_key", Promise::Key, "key"),
-    ("encryption_key", Promise::Key, "key"),
-    ("license_key", Promise::Key, "key"),
-    ("secret", Promise::Key, "secret key"),
-    ("token", Promise::Key, "token"),
-    ("credential", Promise::Key, "credential"),
-    ("密钥", Promise::Key, "key"),
-    ("令牌", Promise::Key, "token"),
-    ("&sig", Promise::Key, "azure signature"),
-    ("?sig", Promise::Key, "azure signature"),
-    ("authorization", Promise::Header, "authorization"),
-    ("bearer ", Promise::Header, "bearer token"),
-    ("account number", Promise::Digits(6, 17), "account number"),
-    ("account no", Promise::Digits(6, 17), "account number"),
-    ("kontonummer", Promise::Digits(6, 17), "account number"),
-    ("numéro de compte", Promise::Digits(6, 24), "account number"),
-    ("número de cuenta", Promise::Digits(6, 24), "account number"),
-    ("银行账号", Promise::Digits(6, 24), "account number"),
-    ("银行卡号", Promise::Digits(12, 19), "card number"),
-    ("cvv", Promise::Digits(3, 4), "card code"),
-    ("cvc", Promise::Digits(3, 4), "card code"),
-];
-
-/// Parts of longer names whose value may be told: `max_tokens`, `password_policy`, `token_type`.
-pub(super) const OTHER_NAMES: &[&str] = &[
-    "max",
-    "min",
-    "total",
-    "num",
-    "count",
-    "limit",
-    "prompt",
-    "completion",
-    "input",
-    "output",
-    "public",
-    "publishable",
-    "next",
-    "page",
-    "cursor",
-    "continuation",
-    "cache",
-    "type",
-    "name",
-    "url",
-    "uri",
-    "path",
-    "file",
-    "expiry",
-    "expire",
-    "length",
-    "len",
-    "size",
-    "policy",
-    "field",
-    "hint",
-    "ttl",
-    "usage",
-    "regex",
-    "pattern",
-    "label",
-    "version",
-    "hash",
-    "hashed",
-    "digest",
-    "sha",
-    "sha256",
-    "md5",
-    "fingerprint",
-    "at",
-    "id",
-    "format",
-    "checksum",
-    "etag",
-    "eos",
-    "bos",
-    "pad",
-];
-
-/// Words that stand for a password in examples.
-const EXAMPLES: &[&str] = &[
-    "password",
-    "passwd",
-    "pass",
-    "pwd",
-    "secret",
-    "changeme",
-    "change",
-    "test",
-    "testing",
-    "example",
-    "admin",
-    "user",
-    "username",
-    "root",
-    "foo",
-    "bar",
-    "foobar",
-    "guest",
-    "dummy",
-    "fake",
-    "none",
-    "null",
-    "true",
-    "false",
-    "undefined",
-    "string",
-    "str",
-    "bytes",
-    "int",
-    "optional",
-    "abc",
-    "abcdef",
-    "qwerty",
-    "letmein",
-    "token",
-    "key",
-    "apikey",
-    "value",
-    "redacted",
-    "mysecret",
-    "mypassword",
-    "hash",
-    "sha",
-    "md",
-    "utf",
-    "base",
-    "bcrypt",
-    "argon",
-    "aes",
-    "rsa",
-    "oauth",
-    "jwt",
-];
-
 /// Words between a name and its value.
-pub(super) const TELLS: &[&str] = &["is", "is:", "was", "ist", "lautet", "es", "est", "é"];
+pub(super) const TELLS: &[&str] =
+    &["is", "is:", "was", "ist", "lautet", "lautet:", "es", "est", "é", "è", "'s", "’s"];
 
 /// Most bytes of a value.
 pub(super) const MAX_VALUE: usize = 512;
@@ -203,6 +29,8 @@ pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
         let (_, promise, kind) = NAMES[hit.pattern().as_usize()];
         let value = match promise {
             Promise::Header => carried::header(text, hit.start(), hit.end()),
+            Promise::Codes => listed::codes(text, hit.end()),
+            Promise::Phrase => listed::words(text, hit.end()),
             _ => value(text, hit.start(), hit.end(), promise),
         };
         if let Some((start, end)) = value {
@@ -212,72 +40,183 @@ pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
     carried::addresses(text, found);
 }
 
+/// How a value follows its name.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Where the name and the value begin.
+    name: usize,
+    from: usize,
+    /// Words lead to it.
+    is_told: bool,
+    /// It belongs to an option of a command, or to an element.
+    is_flag: bool,
+    is_tag: bool,
+    promise: Promise,
+}
+
 /// The value of the name at `start..end`, if it is a secret.
 fn value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usize, usize)> {
     let (whole, name_end) = whole_name(text, start, end)?;
-    if parts_of(&text[whole..name_end]).iter().any(|part| OTHER_NAMES.contains(&part.as_str())) {
+    let parts = parts_of(&text[whole..name_end]);
+    if parts.iter().any(|part| OTHER_NAMES.contains(&part.as_str())) {
         return None;
     }
     let is_flag = text[..whole].ends_with("--") || text[whole..].starts_with("--");
     let is_tag = text[..whole].ends_with('<');
-    let near = operator(text, name_end, is_flag, is_tag);
-    let sought = |(from, is_told)| value_at(text, from, is_told, is_flag, promise);
+    let promise = match promise {
+        // "DB_PASS=", but not "first-pass".
+        Promise::Entry if name_end > end => return None,
+        Promise::Entry if parts.len() > 1 && (is_flag || !text[whole..end].contains('-')) => {
+            Promise::Password
+        }
+        other => other,
+    };
+    let sought = |(from, is_told)| {
+        value_at(text, Way { name: whole, from, is_told, is_flag, is_tag, promise })
+    };
+    let is_beside = matches!(promise, Promise::Entry | Promise::Digits(..));
+    let near = operator(text, name_end, is_flag, is_tag)
+        .or_else(|| is_beside.then(|| beside(text, name_end)).flatten());
     near.and_then(sought).or_else(|| {
-        let may_be_far = promise == Promise::Password && !is_flag && !is_tag;
+        let may_be_far = match promise {
+            Promise::Password => !is_flag && !is_tag,
+            Promise::Pin(..) => text[start..end].ends_with(is_unspaced),
+            _ => false,
+        };
         let places = if may_be_far { told::places(text, name_end) } else { Vec::new() };
         places.into_iter().find_map(|from| sought((from, true)))
     })
 }
 
-/// The value that begins at `from`, if it is a secret.
-fn value_at(
-    text: &str,
-    from: usize,
-    is_told: bool,
-    is_flag: bool,
-    promise: Promise,
-) -> Option<(usize, usize)> {
+/// A value after a space alone: "wifi pw kestrel99", "account number 5512009".
+fn beside(text: &str, end: usize) -> Option<(usize, bool)> {
+    let gap = spaces(&text[end..]);
+    (gap > 0).then_some((end + gap, true))
+}
+
+/// The value that begins at a place, if it is a secret.
+fn value_at(text: &str, way: Way) -> Option<(usize, usize)> {
+    let Way { from, is_told, promise, .. } = way;
     let quote = text[from..].chars().next().filter(|c| matches!(c, '"' | '\'' | '`' | '“' | '「'));
     let begin = from + quote.map_or(0, char::len_utf8);
     let rest = clip(&text[begin..], MAX_VALUE);
     let length = match quote {
         Some(open) => {
-            let close = match open {
-                '“' => '”',
-                '「' => '」',
-                other => other,
-            };
+            let close = closing(open);
             rest.find(|c: char| c == close || c == '\\' || c.is_whitespace())?
         }
-        None => {
-            let length = rest.find(ends_value).unwrap_or(rest.len());
-            let after = rest[length..].chars().next();
-            // A call or an index: `token = get_token(1)`.
-            if matches!(after, Some('(' | '[')) {
-                return None;
-            }
-            // Chinese writes no space after a value.
-            let value = &rest[..length];
-            let ascii = value.find(|c: char| !c.is_ascii()).filter(|end| *end > 0);
-            let is_cut = ascii.is_some_and(|end| value[end..].starts_with(is_unspaced));
-            let value = &value[..ascii.filter(|_| is_cut).unwrap_or(length)];
-            value.trim_end_matches(['.', ',', '!', '?', ':', ';']).len()
-        }
+        None => bare_length(rest, text[..way.name].ends_with(['?', '&']))?,
     };
     let value = &rest[..length];
     let behind = rest[length..].chars().next();
+    let is_whole = quote.is_none_or(|open| behind == Some(closing(open)) || behind == Some('\\'));
     // `password=UserPassword)` and `password: UserPassword` are code.
     let is_assigned = text[..from].trim_end().ends_with(['=', '>']);
     let is_set =
         quote.is_some() || text[..from].ends_with(['=', '>']) && !matches!(behind, Some(')' | ','));
+    let is_near_code = || {
+        let is_near = !is_told || text[..from].ends_with(is_unspaced);
+        !is_assigned && (is_code(value) || is_near && told::is_short_code(value))
+    };
+    let is_word = || is_whole && is_surely_value(text, way, begin..begin + length, quote, is_set);
     let is_secret = match promise {
         Promise::Password => {
-            is_password(value, is_told, is_set || is_flag) || !is_assigned && is_code(value)
+            is_password(value, is_told, is_set || way.is_flag) || is_near_code() || is_word()
         }
+        Promise::Entry => is_entry(text, way, value) || is_word(),
         Promise::Digits(least, most) => is_digits(value, least, most),
-        Promise::Key | Promise::Header => is_key(value),
+        Promise::Pin(least, most) => {
+            let digits = value.trim_end_matches(['#', '*']);
+            let is_pin = is_digits(digits, least, most) && told::is_short_code(digits);
+            return (is_pin && !is_assigned).then_some((begin, begin + digits.len()));
+        }
+        Promise::Cookie => is_assigned && is_cookie(value),
+        _ => {
+            let is_assigned = text[..from].trim_end().ends_with(['=', ':', '：']);
+            let is_value = quote.is_some() || is_assigned;
+            is_key(value) || is_value && is_whole && is_short_key(value, quote.is_some())
+        }
     };
     is_secret.then_some((begin, begin + length))
+}
+
+/// The mark that closes a quotation.
+fn closing(open: char) -> char {
+    match open {
+        '“' => '”',
+        '「' => '」',
+        other => other,
+    }
+}
+
+/// The length of a value without quotation marks; `None` for a call or an index.
+fn bare_length(rest: &str, is_parameter: bool) -> Option<usize> {
+    let ends = |c: char| ends_value(c) || is_parameter && c == '&';
+    let length = rest.find(ends).unwrap_or(rest.len());
+    // `token = get_token(1)`.
+    if rest[length..].starts_with(['(', '[']) {
+        return None;
+    }
+    // Chinese writes no space after a value.
+    let value = &rest[..length];
+    let ascii = value.find(|c: char| !c.is_ascii()).filter(|end| *end > 0);
+    let is_cut = ascii.is_some_and(|end| value[end..].starts_with(is_unspaced));
+    let value = &value[..ascii.filter(|_| is_cut).unwrap_or(length)];
+    Some(value.trim_end_matches(['.', ',', '!', '?', ':', ';']).len())
+}
+
+/// True for a word that can only be a password by its place: `PGPASSWORD=…`, `"password": "…"`,
+/// in a record of other names and values, alone behind a colon.
+fn is_surely_value(
+    text: &str,
+    way: Way,
+    value: std::ops::Range<usize>,
+    quote: Option<char>,
+    is_set: bool,
+) -> bool {
+    let word = &text[value.clone()];
+    let name = &text[way.name..way.from];
+    let is_variable = name.ends_with('=')
+        && !name.contains(|c: char| c.is_lowercase())
+        && name.len() > "=PWD".len();
+    let is_lead = name.contains("lautet");
+    if is_variable || is_lead || way.is_flag || way.is_tag || quote.is_some() && !way.is_told {
+        return is_unusual(word, 2);
+    }
+    let ends_line = text[value.end..].trim_start_matches([' ', '\r', '.']).starts_with('\n')
+        || text[value.end..].trim().is_empty();
+    let is_code = word.chars().skip(1).any(char::is_uppercase) && !word.contains(is_sign);
+    let is_open = !is_code && (is_set || !way.is_told);
+    is_open && is_in_record(text, way.name, value.end) && is_unusual(word, 2)
+        || is_open && ends_line && !is_set && is_unusual(word, 3)
+}
+
+/// A character that no identifier has.
+fn is_sign(c: char) -> bool {
+    c.is_ascii_digit() || c.is_ascii_punctuation() && c != '_'
+}
+
+/// "pw: kestrel99": letters and digits without signs of a path or a name in code.
+fn is_entry(text: &str, way: Way, value: &str) -> bool {
+    let name = &text[way.name..way.from];
+    let is_plain = !value.contains(['_', '.', '/', ':', '(', '=']);
+    let is_beside = way.is_told && name.ends_with([' ', '\t']);
+    let is_pw = name.starts_with("pw") || name.starts_with("PW") || name.starts_with("Pw");
+    // Not "PASS: test2" of a run of tests.
+    let is_likely = is_pw || name.starts_with("pass") && !is_beside;
+    is_likely && is_plain && is_password(value, way.is_told, false)
+        || is_in_record(text, way.name, way.from + value.len())
+            && is_password(value, way.is_told, true)
+}
+
+/// The value of a cookie: long, with digits and letters.
+fn is_cookie(value: &str) -> bool {
+    value.len() >= 12
+        && value.is_ascii()
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && is_random(value)
+        && !is_reference(value)
 }
 
 /// The words of a name, in lower case and without a plural ending: `maxTokens` is "max", "token".
@@ -338,7 +277,15 @@ pub(super) fn operator(
     let rest = &text[end..];
     let after_name = rest.trim_start_matches(['"', '\'', '`', '\\', ']', '*', ')']);
     let gap = spaces(after_name);
-    let bare = &after_name[gap..];
+    let mut bare = &after_name[gap..];
+    // `<add key="DbPassword" value="…"/>`, `define('DB_PASSWORD', '…')`
+    if after_name.len() < rest.len() {
+        bare = bare.strip_prefix("value").unwrap_or(bare);
+        let listed = bare.strip_prefix(',').map(|value| &value[spaces(value)..]);
+        if let Some(value) = listed.filter(|value| value.starts_with(['"', '\''])) {
+            return Some((text.len() - value.len(), false));
+        }
+    }
     for sign in [":=", "=>", "="] {
         if let Some(value) = bare.strip_prefix(sign) {
             if value.starts_with('=') || value.starts_with('~') {
@@ -347,17 +294,22 @@ pub(super) fn operator(
             return Some((text.len() - value.len() + spaces(value) + escapes(value), false));
         }
     }
-    for sign in [":", "："] {
+    for sign in [":", "：", "→", "->", "- ", "– "] {
         if let Some(value) = bare.strip_prefix(sign) {
+            let value = value.strip_prefix('\n').unwrap_or(value);
             let at = text.len() - value.len() + spaces(value) + escapes(value);
-            return (!value.starts_with(':')).then_some((at, false));
+            return (!value.starts_with(':')).then_some((at, sign.len() > 1 && sign != "："));
         }
     }
     if is_tag {
         return bare.strip_prefix('>').map(|value| (text.len() - value.len(), false));
     }
-    let told = TELLS.iter().filter(|_| gap > 0).find_map(|word| bare.strip_prefix(word));
-    if let Some(value) = told.filter(|value| value.starts_with([' ', '\t'])) {
+    let told = TELLS
+        .iter()
+        .filter(|word| gap > 0 || word.ends_with('s'))
+        .filter_map(|word| bare.strip_prefix(word))
+        .find(|value| value.starts_with([' ', '\t']));
+    if let Some(value) = told {
         return Some((text.len() - value.len() + spaces(value), true));
     }
     (is_flag && gap > 0).then_some((text.len() - bare.len(), false))
@@ -497,7 +449,7 @@ pub(super) fn clip(text: &str, bytes: usize) -> &str {
 }
 
 /// The last `bytes` of `text`, from a character on.
-fn clip_end(text: &str, bytes: usize) -> &str {
+pub(super) fn clip_end(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
     while !text.is_char_boundary(start) {
         start += 1;

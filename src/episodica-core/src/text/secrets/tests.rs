@@ -99,6 +99,71 @@ fn a_few_words_may_lead_to_a_password() {
 }
 
 #[test]
+fn a_word_is_a_password_by_its_place() {
+    for (before, secret, after) in [
+        ("password: ", "kestrelmoor", "\nuser: ida"),
+        ("db:\n  user: app\n  pass: ", "moorhen12", "\n"),
+        ("Server=tcp:db;User Id=ida;Password=", "kestrelmoor", ";"),
+        ("host=db user=ida password=", "kestrelmoor", " dbname=x"),
+        ("jdbc:mysql://db/app?user=ida&password=", "kestrelmoor", "&ssl=1"),
+        ("environment:\n  - POSTGRES_PASSWORD=", "kestrelmoor", "\n"),
+        ("das WLAN-Passwort lautet ", "Reiherteich", ""),
+        ("Benutzer: ida\nPasswort: ", "Reiherteich", "\n"),
+        ("账号：ida 密码：", "kestrelmoor", ""),
+        ("ID: ida\nPW: ", "kestrelmoor", ""),
+        ("wifi password: ", "kestrelmoor", ""),
+        ("Password → ", "kestrel99", ""),
+        ("Password:\n", "kestrel99", ""),
+        ("<Password>", "kestrelmoor", "</Password>"),
+        ("wget --http-password=", "kestrelmoor", " https://host.net"),
+        ("密码是", "482193", ""),
+        ("password: ", "4821", "."),
+    ] {
+        let text = format!("{before}{secret}{after}");
+        let (shown, kinds) = super::mask_secrets(&text);
+        assert_eq!((shown, kinds.len()), (format!("{before}[secret: password]{after}"), 1));
+    }
+}
+
+#[test]
+fn columns_of_passwords_are_masked() {
+    for (table, left) in [
+        (
+            "| user | password |\n|---|---|\n| ida | moorhen |\n| tom | `kestrel9` |\n\nmoorhen",
+            "| user | password |\n|---|---|\n| ida | # |\n| tom | `#` |\n\nmoorhen",
+        ),
+        (
+            "Konto;Passwort;Notiz\nmail;reiher77;neu\nbank;;alt\n",
+            "Konto;Passwort;Notiz\nmail;#;neu\nbank;;alt\n",
+        ),
+        (
+            "name,url,username,password\nx,https://x.net,ida,moor-hen\n",
+            "name,url,username,password\nx,https://x.net,ida,#\n",
+        ),
+    ] {
+        let (shown, _) = super::mask_secrets(table);
+        assert_eq!(shown.replace("[secret: password]", "#"), left);
+    }
+}
+
+#[test]
+fn words_of_a_wallet_and_codes_are_masked_as_a_whole() {
+    let words = "witch collapse practice feed shame open despair creek road again ice least";
+    let numbered: Vec<String> =
+        words.split(' ').enumerate().map(|(at, word)| format!("{}. {word}", at + 1)).collect();
+    for (before, secret, kind) in [
+        ("my seed phrase is ", words.to_owned(), "seed phrase"),
+        ("wallet words: ", words.to_owned(), "seed phrase"),
+        ("助记词：", words.to_owned(), "seed phrase"),
+        ("Recovery phrase:\n1. ", numbered.join("\n")[3..].to_owned(), "seed phrase"),
+        ("backup codes: ", "8342-1123, 9921-5543, 1042-7719".to_owned(), "backup codes"),
+    ] {
+        let (shown, _) = super::mask_secrets(&format!("{before}{secret}. More"));
+        assert_eq!(shown, format!("{before}[secret: {kind}]. More"));
+    }
+}
+
+#[test]
 fn talk_and_code_and_ids_hold_no_secrets() {
     for text in [
         "I forgot my password again, can you reset it?",
@@ -142,6 +207,20 @@ fn talk_and_code_and_ids_hold_no_secrets() {
         "密码忘了，iPhone15 打不开",
         "密码是6位数字，密码改了3次，密码发给13800001111",
         "password: 123456, password: 111111",
+        "PASS: test_login_2 and FAIL: test_login_3",
+        "first-pass: results2",
+        "user: str\npassword: FilterOrBool\nhost: str",
+        "\"password\": \"required\", \"password\": \"Passwort\", password: \"string\"",
+        "connect(user=user, password=db_password)",
+        "The seed phrase is something that nobody should ever see, so keep it in a drawer.",
+        "I have a pin with 12 teeth, pin = 4821, and the PIN is 0000",
+        "the door code is on page 12, my pin is wrong",
+        "| user | password |\n|---|---|\n| ida | ***** |\n| tom | changeme |",
+        "Bring your name, password, and ID.\nThen wait, please, here.",
+        "mysql -u root -p app, mysql -p$PASS, curl -u ida: https://x, cp -p file",
+        "session_id: 4f9c1e7a-8b2d-4603-95f1-e2aa4f9c1e7a, sessionid=abc",
+        "docker run -p 8080:80 nginx, mkdir -p kestrelmoor",
+        "password: Reset your password by mail",
     ] {
         assert_eq!(masked(text), None, "{text}");
     }
@@ -158,6 +237,15 @@ fn reading_is_linear_in_the_length() {
         "4111 ",
         "DE89 ",
         "token:",
+        "pw ",
+        "pass: a\n",
+        "curl -u a:b ",
+        "mysql -p",
+        "a|password|",
+        "a,password\n",
+        "seed phrase word ",
+        "backup codes: 12345678 ",
+        "user=a password=kestrelmoor;",
     ] {
         let text = piece.repeat(400_000 / piece.len());
         assert!(secrets(&text).len() <= text.len());

@@ -1,6 +1,7 @@
 //! Passwords that a few words lead to: "the password for the wifi is tulip42x", "密码改成 887766".
 
-use super::named::{OTHER_NAMES, TELLS, clip, parts_of};
+use super::named::{TELLS, clip, parts_of};
+use super::names::OTHER_NAMES;
 use crate::text::script::is_unspaced;
 
 /// The most bytes and words of the way to a password, and the words after "is" that may be one.
@@ -56,4 +57,15 @@ pub(super) fn is_code(value: &str) -> bool {
         && digits.iter().all(u8::is_ascii_digit)
         && digits.iter().any(|digit| *digit != digits[0])
         && !"0123456789 9876543210".contains(value)
+}
+
+/// A number that opens something and stands directly behind its name: four to eight digits, but no
+/// year and no date.
+pub(super) fn is_short_code(value: &str) -> bool {
+    let digits = value.as_bytes();
+    (4..=8).contains(&value.len())
+        && digits.iter().all(u8::is_ascii_digit)
+        && digits.iter().any(|digit| *digit != digits[0])
+        && !"0123456789 9876543210".contains(value)
+        && !(matches!(value.len(), 4 | 8) && (value.starts_with("19") || value.starts_with("20")))
 }

@@ -1,0 +1,124 @@
+//! Passwords in commands: `curl -u user:password`, `mysql -pPASSWORD`, and in the files of `netrc`.
+
+use aho_corasick::AhoCorasick;
+
+use super::FoundSecret;
+use super::named::{clip, is_example, is_reference};
+use crate::fork::ForkLazy;
+
+/// Where the password stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the next word.
+    Next,
+    /// In the next word after a colon.
+    AfterColon,
+    /// In the same word as the option.
+    Joined,
+}
+
+/// Commands with their option.
+const COMMANDS: &[(&str, &str, Place)] = &[
+    ("curl ", "-u", Place::AfterColon),
+    ("curl ", "--user", Place::AfterColon),
+    ("curl ", "--proxy-user", Place::AfterColon),
+    ("mysql", "-p", Place::Joined),
+    ("mariadb", "-p", Place::Joined),
+    ("7z ", "-p", Place::Joined),
+    ("sshpass ", "-p", Place::Next),
+    ("sshpass ", "-p", Place::Joined),
+    ("redis-cli", "-a", Place::Next),
+    ("docker login", "-p", Place::Next),
+    ("podman login", "-p", Place::Next),
+    ("mongo", "-p", Place::Next),
+    ("ldapsearch", "-w", Place::Next),
+    ("unzip ", "-P", Place::Next),
+    ("az login", "-p", Place::Next),
+    ("machine ", "password", Place::Next),
+];
+
+/// Most bytes of a command that are read.
+const MAX_COMMAND: usize = 400;
+
+static FINDER: ForkLazy<AhoCorasick> = ForkLazy::new(|| {
+    AhoCorasick::new(COMMANDS.iter().map(|(command, ..)| command))
+        .expect("invariant: the commands are few and short")
+});
+
+pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
+    // The end of what was read for each command: no part of a text is read twice for one.
+    let mut free = [0; COMMANDS.len()];
+    for hit in FINDER.find_overlapping_iter(text) {
+        let number = hit.pattern().as_usize();
+        let (_, option, place) = COMMANDS[number];
+        let start = hit.start().max(free[number]);
+        let begins = !text[..hit.start()].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        if !begins || start > hit.start() {
+            continue;
+        }
+        let line = clip(&text[hit.end()..], MAX_COMMAND);
+        let line = &line[..line.find(['\n', '|']).unwrap_or(line.len())];
+        free[number] = hit.end() + line.len();
+        if let Some((from, to)) = password(line, option, place) {
+            let (start, end) = (hit.end() + from, hit.end() + to);
+            found.push(FoundSecret { start, end, kind: "password" });
+        }
+    }
+}
+
+/// The password of an option in the words of a command.
+fn password(line: &str, option: &str, place: Place) -> Option<(usize, usize)> {
+    let words: Vec<(usize, usize)> = words(line).collect();
+    words.iter().enumerate().find_map(|(at, (start, end))| {
+        let word = &line[*start..*end];
+        let (mut from, mut to) = match place {
+            Place::Joined => (word.starts_with(option) && word.len() > option.len())
+                .then_some((start + option.len(), *end)),
+            _ if word == option => words.get(at + 1).copied(),
+            _ => word
+                .strip_prefix(option)
+                .filter(|rest| rest.starts_with('='))
+                .map(|_| (start + option.len() + 1, *end)),
+        }?;
+        let quote = line[from..to].chars().next().filter(|c| matches!(c, '"' | '\''));
+        if let Some(quote) = quote {
+            from += 1;
+            to -= usize::from(line[from..to].ends_with(quote));
+        }
+        if place == Place::AfterColon {
+            from += line[from..to].find(':')? + 1;
+        }
+        let value = &line[from..to];
+        let is_secret = value.len() >= 4
+            && !value.starts_with('-')
+            && !is_reference(value)
+            && !is_example(value)
+            && !value.contains("**");
+        is_secret.then_some((from, to))
+    })
+}
+
+/// The words of a command; quotation marks hold spaces together.
+fn words(line: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &line[at..];
+        let start = at + rest.find(|c: char| !c.is_whitespace())?;
+        let mut quote = None;
+        let mut end = line.len();
+        for (place, c) in line[start..].char_indices() {
+            match quote {
+                Some(open) if c == open => quote = None,
+                Some(_) => {}
+                None if c == '"' || c == '\'' => quote = Some(c),
+                None if c.is_whitespace() => {
+                    end = start + place;
+                    break;
+                }
+                None => {}
+            }
+        }
+        at = end;
+        Some((start, end))
+    })
+}
