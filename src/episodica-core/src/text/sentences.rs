@@ -7,6 +7,7 @@
 
 use super::Language;
 use super::script::{is_cjk, is_emoji, is_han};
+use super::tongue::is_german_function_word;
 use super::vocabulary::months;
 
 /// Abbreviations before a name or a number: a capital letter after them does not begin a sentence.
@@ -27,6 +28,13 @@ const OTHERS: &[&str] = &[
 
 /// German words before a day of the month.
 const DAY_PREPOSITIONS: [&str; 9] = ["ab", "am", "bis", "dem", "den", "der", "und", "vom", "zum"];
+
+/// German words before an ordinal, and the stems of those that are inflected. "Am" is English, too.
+const DETERMINERS: [&str; 11] =
+    ["beim", "das", "dem", "den", "der", "des", "die", "im", "vom", "zum", "zur"];
+const DETERMINER_STEMS: [&str; 8] =
+    ["dein", "dies", "euer", "eure", "ihr", "mein", "sein", "unser"];
+const MAX_INFLECTION: usize = 2;
 
 /// Words that more often begin a sentence than continue a name after an abbreviation with dots
 /// ("the U.S. They left").
@@ -225,6 +233,10 @@ fn is_german_dot(previous: &str, word: &str, lower: &str, after: &str, follower:
         if follower.is_lowercase() && DAY_PREPOSITIONS.contains(&&*previous.to_lowercase()) {
             return true;
         }
+        // "in der 16. Woche", but "Ich komme ab dem 5. Es regnet."
+        if is_determiner(previous) && follower.is_uppercase() && !is_german_function_word(next) {
+            return true;
+        }
     }
     // "Lindenstr. 4": a street.
     if lower.ends_with("str") && follower.is_ascii_digit() {
@@ -233,6 +245,13 @@ fn is_german_dot(previous: &str, word: &str, lower: &str, after: &str, follower:
     // "am 2.1. bin ich …": a date without its year.
     let day_and_month = lower.split_once('.').filter(|_| follower.is_lowercase());
     day_and_month.is_some_and(|(day, month)| is_number(day) && is_number(month))
+}
+
+fn is_determiner(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    let is_inflected =
+        |stem: &str| lower.strip_prefix(stem).is_some_and(|ending| ending.len() <= MAX_INFLECTION);
+    DETERMINERS.contains(&&*lower) || DETERMINER_STEMS.iter().any(|stem| is_inflected(stem))
 }
 
 /// Whether an abbreviation of several letters with dots, such as "p.m.", ends a sentence.
@@ -317,6 +336,21 @@ mod tests {
             (
                 "Am 1. und 2. März ist Markt. Am 9. ist Ruhe. Ich bin 40. und du?",
                 vec!["Am 1. und 2. März ist Markt.", "Am 9. ist Ruhe.", "Ich bin 40. und du?"],
+            ),
+            (
+                "Ich bin in der 16. Woche schwanger. Seit dem 5. Es wird ein Kind.",
+                vec!["Ich bin in der 16. Woche schwanger.", "Seit dem 5.", "Es wird ein Kind."],
+            ),
+            (
+                "Unser 3. Kind geht in die 2. Klasse. Mein 40. Geburtstag ist im 7. Monat.",
+                vec![
+                    "Unser 3. Kind geht in die 2. Klasse.",
+                    "Mein 40. Geburtstag ist im 7. Monat.",
+                ],
+            ),
+            (
+                "I am 16. My sister is 12. Bonn is far.",
+                vec!["I am 16.", "My sister is 12.", "Bonn is far."],
             ),
             ("we lost 2 to 1. then it rained.", vec!["we lost 2 to 1.", "then it rained."]),
             ("Das ist Nr. 5. Gut.", vec!["Das ist Nr. 5.", "Gut."]),

@@ -71,6 +71,12 @@ fn algorithm(name: &str) -> Option<Algorithm> {
     })
 }
 
+/// True for a German function word, whatever its case.
+pub(super) fn is_german_function_word(word: &str) -> bool {
+    let german = LISTS.iter().find(|list| list.name == "german");
+    german.is_some_and(|list| list.words.contains(&*fold(word)))
+}
+
 thread_local! {
     /// One stemmer per language, created on first use.
     static STEMMERS: Vec<OnceCell<Stemmer>> = LISTS.iter().map(|_| OnceCell::new()).collect();
