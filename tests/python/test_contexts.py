@@ -332,3 +332,27 @@ def test_a_fact_that_was_closed_says_since_when(
     memory.close_fact("ann", fact.memory_id, at="2024-05-01")
     told = memory.context("ann", "Where does Ann live?").text
     assert "Oslo" not in told or "Ann [outdated]: " in told, "it never held"
+
+
+def test_a_stated_fact_about_another_matter_stays_out(memory: MemorySystem) -> None:
+    """Once, the only fact stood before every answer, since it was compared with none."""
+    said = [
+        "My dog Bruno is afraid of thunder.",
+        "I live in a lock-keeper's house near Namur.",
+        "My sister Ines restores clocks.",
+        "I row on the Meuse every Sunday morning.",
+        "My knee was operated on in April.",
+    ]
+    for number, text in enumerate(said):
+        message = {"role": "user", "name": "Ida", "content": text, "session_id": "s"}
+        memory.add_messages("ida", [{**message, "timestamp": 1_710_000_000 + 3_600 * number}])
+    memory.flush("ida")
+    memory.wait("ida")
+    memory.remember("ida", "Ida collects stamps of lighthouses.", subject="Ida")
+
+    def tells(question: str) -> bool:
+        return "stamps" in memory.context("ida", question, max_tokens=60).text
+
+    assert tells("What does Ida collect?")
+    for question in ("What is the name of Ida's dog?", "Where does Ida live?"):
+        assert not tells(question)

@@ -341,6 +341,9 @@ MANNERS: dict[str, Callable[[Request], Reply]] = {
     "an error at the top": first(Reply({"object": "error", "message": "oops", "code": 500}, 500)),
     "thinking that does not end": unclosed,
     "an empty answer": first(says("")),
+    "gzip": lambda request: Reply(
+        gzip.compress(as_bytes(TEXT)), headers={"Content-Encoding": "gzip"}
+    ),
     "no content": first(Reply({"choices": [{"message": {"role": "assistant"}}]})),
     "white space until the limit": first(says(TEXT[:60] + "\n" * 5_000, "length")),
     "an error with status 200": first(Reply({"error": {"message": "oops", "code": 502}})),
@@ -365,10 +368,6 @@ SILENT: dict[str, tuple[Reply, str]] = {
     "a page": (Reply(b"<html>Bad gateway</html>", content_type="text/html"), "outage"),
     "no such model": (refuses("The model `m` does not exist", 404), "outage"),
     "a redirection": (Reply(b"", 307, {"Location": "/plain"}), "outage"),
-    "gzip that nobody asked for": (
-        Reply(gzip.compress(as_bytes(TEXT)), headers={"Content-Encoding": "gzip"}),
-        "outage",
-    ),
     "an echo": (says("0 | 09:00 | Ann: I moved to Lyon."), "malformed_answer"),
 }
 

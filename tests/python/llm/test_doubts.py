@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +140,43 @@ def a_trifle(shown: list[tuple[int, str]], known: dict[str, int]) -> Rows:
 
 def in_chinese(shown: list[tuple[int, str]], known: dict[str, int]) -> Rows:
     return [row(f"用户说了第 {number} 件关于自己生活的事情。", number) for number, _ in shown]
+
+
+def trifle_that_ends(shown: list[tuple[int, str]], known: dict[str, int]) -> Rows:
+    return [row("The user talked with the assistant.", shown[0][0], "0" if known else "")]
+
+
+@pytest.mark.parametrize("find", [a_trifle, in_chinese, trifle_that_ends])
+def test_a_doubtful_answer_leaves_contexts_as_they_are_without_a_model(
+    find: Finder, open_memory: Callable[..., MemorySystem], tmp_path: Path
+) -> None:
+    """Once, trifles stood before the words that answer the question, and ended facts."""
+    memories = [open_memory(llm=model(find)), open_memory(path=tmp_path / "rules")]
+    for memory in memories:
+        say(memory, 0, *TALK)
+        say(memory, 1, *(text.replace("Ghent", "Bruges") for text in reversed(TALK)))
+    assert all(fact.is_current for fact in memories[0].semantic_memories("ida"))
+    for question in ("Where does the user live?", "What is the user allergic to?"):
+        for budget in (60, 150):
+            texts = [one.context("ida", question, max_tokens=budget).text for one in memories]
+            assert texts[0] == texts[1]
+
+
+def test_beside_an_answer_that_breaks_off_stands_what_it_does_not_reach(
+    open_memory: Callable[..., MemorySystem],
+) -> None:
+    whole = model(finds(KNOWN))
+
+    def cut(messages: Any, response_format: Any = None, max_tokens: Any = None) -> str:
+        return whole(messages).partition(TALK[2])[0]
+
+    memory = open_memory(llm=cut)
+    say(memory, 0, *TALK)
+    facts = [fact.content for fact in memory.semantic_memories("ida")]
+    assert {KNOWN[text] for text in TALK[:2]} <= set(facts)
+    said = [fact for fact in facts if fact not in KNOWN.values()]
+    assert [text for text in TALK if any(text in fact for fact in said)] == TALK[2:]
+    assert "facts_answers_cut, 1 so far" in memory.health()["last_failure"]
 
 
 @pytest.mark.parametrize(

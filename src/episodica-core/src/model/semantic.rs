@@ -210,6 +210,9 @@ pub struct SemanticMemory {
     pub provenance: TextProvenance,
 }
 
+/// Lowest confidence of a model's fact that stands beside messages.
+const STANDING_CONFIDENCE: f32 = 0.5;
+
 impl SemanticMemory {
     /// A fact that holds and was written at `now`, of which nothing but its words is known.
     pub(crate) fn new(memory_id: String, user_id: String, content: String, now: Moment) -> Self {
@@ -258,6 +261,13 @@ impl SemanticMemory {
     /// True if the application stated the fact.
     pub fn is_stated(&self) -> bool {
         self.provenance.method == BY_USER
+    }
+
+    /// True if it stands beside messages: the application stated it, or a model that gave a
+    /// usable answer.
+    pub fn stands_beside_messages(&self) -> bool {
+        let is_doubted = self.confidence < STANDING_CONFIDENCE || self.provenance.is_by_rules();
+        self.is_stated() || !is_doubted
     }
 
     /// Its procedure, if it has one.

@@ -92,7 +92,7 @@ impl RecordFilter {
         let proofs = || {
             fact.source_messages.iter().filter_map(|id| said.slot(id)).map(|slot| said.get(slot))
         };
-        !(self.wants_stated() && fact.provenance.is_by_rules())
+        (!self.wants_stated() || fact.stands_beside_messages())
             && self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && (self.fact_kinds.is_empty() || self.fact_kinds.contains(&fact.kind))
             && self.min_importance.is_none_or(|least| fact.importance >= least)

@@ -71,6 +71,8 @@ impl HitBuilder<'_> {
         }
         let records = self.records(kind)?;
         let best = records.first().map_or(0.0, |record| record.explanation.value);
+        let is_fact = kind == HitKind::Semantic;
+        let best = if is_fact { self.ranking.best_fact(&self.asked, best) } else { best };
         let answered = self.asked.answered(best)?;
         let kept = self.cut(records, |record| record.cosine, degraded);
         Ok(self.relevant(kind, kept.into_iter().map(ScoredSlot::Record), &answered))

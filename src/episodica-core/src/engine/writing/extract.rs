@@ -23,7 +23,7 @@ use crate::engine::writing::learn::{
 };
 use crate::error::Result;
 use crate::generate::facts::model::{AnsweredFacts, ShownFacts, read};
-use crate::generate::facts::{FactExtraction, extract_quotes};
+use crate::generate::facts::{FactCandidate, FactExtraction, extract_quotes};
 use crate::generate::window::{WindowParts, question, ranges};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
@@ -87,6 +87,10 @@ pub(crate) fn learn_by_model(
 /// The doubt about an answer with at most one fact for [`QUOTES_PER_FACT`] sentences that the rules
 /// would quote, as important as this.
 const SPARSE: &str = "facts_answers_sparse";
+/// The doubt about an answer in another language than the messages.
+const OTHER_LANGUAGE: &str = "facts_answers_other_language";
+/// The doubt about an answer that breaks off.
+const CUT: &str = "facts_answers_cut";
 const QUOTES_PER_FACT: usize = 4;
 const TELLING_IMPORTANCE: f32 = 0.8;
 
@@ -105,9 +109,11 @@ fn doubt_of(
     } else if facts.ends_too_many {
         Some("facts_answers_ending_too_much")
     } else if facts.is_in_other_language(messages) {
-        Some("facts_answers_other_language")
+        Some(OTHER_LANGUAGE)
     } else if kept > 0 && QUOTES_PER_FACT * kept <= said {
         Some(SPARSE)
+    } else if facts.is_cut {
+        Some(CUT)
     } else {
         None
     }
@@ -116,6 +122,26 @@ fn doubt_of(
 /// True if a known fact that the model saw is stated, so that nothing new is a likely answer.
 fn has_stated(shown: &ShownFacts) -> bool {
     shown.known.iter().any(|fact| fact.quote.is_none())
+}
+
+/// The messages of which quotations stand beside the facts of an answer: all if it is doubtful, or
+/// if a model that has stated nothing yet finds nothing; those after the last cited one if it breaks
+/// off.
+fn quoted_beside(
+    doubt: Option<&str>,
+    facts: &AnsweredFacts,
+    window: &ShownWindow<'_>,
+) -> Range<usize> {
+    let (candidates, all) = (&facts.extraction.candidates, window.own.len());
+    let is_cited = |message: &Arc<Message>| {
+        candidates.iter().any(|fact| fact.source_messages.contains(&message.message_id))
+    };
+    match doubt {
+        Some(CUT) => window.own.iter().rposition(is_cited).map_or(0, |last| last + 1)..all,
+        Some(_) => 0..all,
+        None if candidates.is_empty() && !has_stated(&window.beside) => 0..all,
+        None => all..all,
+    }
 }
 
 impl ModelSession<'_> {
@@ -131,7 +157,7 @@ impl ModelSession<'_> {
         asked: &QuestionTrace,
     ) -> Vec<ExtractedFacts> {
         let places = || ranges(lengths, window.own.len());
-        let Some(facts) = facts else {
+        let Some(mut facts) = facts else {
             self.unusable("facts_answers_malformed");
             let by_rules = |place| self.facts_by_rules(&window.own[place], false, asked.clone());
             return places().map(by_rules).collect();
@@ -143,11 +169,7 @@ impl ModelSession<'_> {
         let telling = quotes.iter().flat_map(|quotes| &quotes.candidates);
         let said = telling.filter(|quote| quote.importance >= TELLING_IMPORTANCE).count();
         let doubt = doubt_of(&facts, said, &window.beside, &window.own);
-        match doubt {
-            Some(SPARSE) => self.doubtful(SPARSE),
-            Some(doubt) => self.unusable(doubt),
-            None => self.believe(),
-        }
+        self.note_doubt(doubt);
         let kept = facts.extraction.candidates.len();
         if kept == 0 && doubt.is_some() {
             count_rejected(self.services, &facts.extraction);
@@ -156,9 +178,13 @@ impl ModelSession<'_> {
             return quotes.into_iter().map(by_rules).collect();
         }
         self.keep(reply);
-        // What was said stands beside a doubtful answer, and beside an empty one to a model that
-        // has stated nothing yet.
-        let is_quoted = doubt.is_some() || kept == 0 && !has_stated(&window.beside);
+        if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE | CUT)) {
+            facts.doubt();
+        }
+        if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE)) {
+            facts.drop_endings();
+        }
+        let quoted = quoted_beside(doubt, &facts, window);
         // One call was paid for all facts, so its tokens are divided among them.
         let provenance = TextProvenance {
             salvaged: facts.salvaged,
@@ -166,11 +192,13 @@ impl ModelSession<'_> {
             ..provenance
         };
         let parts = facts.split(&window.own, lengths).into_iter().zip(quotes).zip(places());
+        let quoted = &window.own[quoted];
+        let is_quoted = |quote: &FactCandidate| {
+            quoted.iter().any(|message| quote.source_messages.contains(&message.message_id))
+        };
         let learned = |((part, quotes), place): ((AnsweredFacts, FactExtraction), Range<usize>)| {
             let mut extraction = part.extraction;
-            if is_quoted {
-                extraction.candidates.extend(quotes.candidates);
-            }
+            extraction.candidates.extend(quotes.candidates.into_iter().filter(is_quoted));
             let origin = CandidateOrigin {
                 provenance: provenance.clone(),
                 told: part.told,
@@ -185,6 +213,14 @@ impl ModelSession<'_> {
             }
         };
         parts.map(learned).collect()
+    }
+
+    fn note_doubt(&self, doubt: Option<&'static str>) {
+        match doubt {
+            Some(doubt @ (SPARSE | CUT)) => self.doubtful(doubt),
+            Some(doubt) => self.unusable(doubt),
+            None => self.believe(),
+        }
     }
 
     /// Extracts the facts of an episode that is written already.

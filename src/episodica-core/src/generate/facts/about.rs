@@ -91,6 +91,14 @@ impl<'m> Talk<'m> {
     }
 }
 
+/// The subject as a person of these messages: a voice that a program did not know is a person of
+/// its session only.
+pub(super) fn person_in(subject: String, sources: &[&Message]) -> String {
+    let name = subject.to_lowercase();
+    let speaker = sources.iter().find(|message| message.speaker().to_lowercase() == name);
+    speaker.map_or(subject, |message| message.person().into_owned())
+}
+
 /// The parts of a name in lower case, without what follows an apostrophe. A single letter is no
 /// name.
 fn parts_of(name: &str) -> impl Iterator<Item = String> {

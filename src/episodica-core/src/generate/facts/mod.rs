@@ -11,7 +11,6 @@ mod candidate;
 mod claims;
 pub(crate) mod fold;
 pub mod model;
-mod own_words;
 mod records;
 #[cfg(test)]
 mod tests_sections;

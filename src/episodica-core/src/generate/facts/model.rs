@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::about::Talk;
+use super::about::{Talk, person_in};
 use super::answer_form::{StatedParts, stated_parts};
 use super::candidate::{FactCandidate, FactExtraction, RejectReason};
-use super::own_words::{is_own, person_in, terms};
+use super::records::terms_of;
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::generate::window::ranges;
@@ -32,6 +32,8 @@ const MAX_FACTS: usize = 50;
 /// Confidence and importance of a fact for which the model states none.
 const UNSAID_CONFIDENCE: f32 = 0.7;
 const UNSAID_IMPORTANCE: f32 = 0.5;
+/// Confidence of a fact in a doubtful answer.
+const DOUBTED_CONFIDENCE: f32 = 0.4;
 /// Number of facts that any answer may end. One that ends more of them than it states facts, or
 /// more than half of the shown ones, judges wrongly, so none of its endings are carried out.
 const FEW_ENDED: usize = 2;
@@ -84,6 +86,8 @@ pub struct AnsweredFacts {
     pub told: Vec<FactDetails>,
     /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
+    /// True if an item was lost: the answer breaks off, as a rule.
+    pub is_cut: bool,
     /// True if the answer ended too many facts to be believed; its endings were dropped.
     pub ends_too_many: bool,
 }
@@ -152,8 +156,9 @@ pub fn read(
     }
     let talk = Talk::of(messages);
     let mut seen: HashSet<String> = HashSet::new();
-    let mut facts =
-        AnsweredFacts { salvaged: items.salvaged || items.lost > 0, ..AnsweredFacts::default() };
+    let is_cut = items.lost > 0;
+    let salvaged = items.salvaged || is_cut;
+    let mut facts = AnsweredFacts { salvaged, is_cut, ..AnsweredFacts::default() };
     for parts in stated_parts(&items.values).into_iter().take(MAX_FACTS) {
         match read_one(&parts, &talk, messages, config) {
             Ok(candidate) if !is_learned(&candidate, messages, config.learn_from) => {
@@ -221,17 +226,29 @@ impl AnsweredFacts {
         parts
     }
 
-    /// Drops all endings if there are too many to be believed.
+    /// Drops the endings if there are too many to be believed.
     fn check_endings(&mut self, shown: usize) {
         let ended = self.told.iter().flat_map(|told| told.ends.iter().chain(&told.corrects));
         let ended = ended.collect::<HashSet<&String>>().len();
         let is_most = 2 * ended > shown || ended > self.told.len();
         self.ends_too_many = ended > FEW_ENDED && is_most;
         if self.ends_too_many {
-            for told in &mut self.told {
-                told.ends.clear();
-                told.corrects.clear();
-            }
+            self.drop_endings();
+        }
+    }
+
+    /// Lowers the confidence in all facts, so that none stands before what was said.
+    pub fn doubt(&mut self) {
+        for candidate in &mut self.extraction.candidates {
+            candidate.confidence = candidate.confidence.min(DOUBTED_CONFIDENCE);
+        }
+    }
+
+    /// Drops all endings.
+    pub fn drop_endings(&mut self) {
+        for told in &mut self.told {
+            told.ends.clear();
+            told.corrects.clear();
         }
     }
 
@@ -300,15 +317,6 @@ fn read_one(
     }
     let sources: Vec<&Message> = cited.iter().map(|at| &*messages[*at]).collect();
     let (kind, subject) = (parts.kind.unwrap_or_default(), subject_of(&parts.subject));
-    if !is_own(&subject, content, &sources) {
-        return Err(RejectReason::Quoted);
-    }
-    let of_agents = sources.iter().all(|message| message.is_agent());
-    let about_agent =
-        sources.iter().any(|message| message.is_agent() && same_name(&subject, message.speaker()));
-    if of_agents && about_agent && !matches!(kind, MemoryKind::Case | MemoryKind::Procedure) {
-        return Err(RejectReason::NotAboutUser);
-    }
     let said = sources.iter().map(|message| message.timestamp).max().unwrap_or(Moment::MIN);
     Ok(FactCandidate {
         content: content.clone(),
@@ -359,10 +367,6 @@ fn subject_of(subject: &str) -> String {
     if is_user { "user".to_owned() } else { subject.to_owned() }
 }
 
-pub(super) fn same_name(a: &str, b: &str) -> bool {
-    a.to_lowercase() == b.to_lowercase()
-}
-
 /// Indexes of the messages that a fact cites, without repetition, in order; skips unknown numbers.
 fn cited(numbers: &[u64], messages: &[Arc<Message>]) -> Vec<usize> {
     let mut cited: Vec<usize> = numbers
@@ -378,6 +382,7 @@ fn cited(numbers: &[u64], messages: &[Arc<Message>]) -> Vec<usize> {
 /// For a fact without citations: the message that contains the most words of the fact, and at least
 /// a third of them.
 fn nearest(content: &str, messages: &[Arc<Message>]) -> Option<usize> {
+    let terms = |text: &str| terms_of(text).into_iter().collect::<HashSet<String>>();
     let stated = terms(content);
     let shared = |message: &Message| stated.intersection(&terms(&message.content)).count();
     let shares = messages.iter().map(|message| shared(message)).enumerate();
@@ -453,28 +458,6 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_others_are_no_fact_of_the_speaker() {
-        let lives = "Ann lives in Oslo.";
-        for (text, content, subject, is_kept) in [
-            ("Translate into French: I live in Oslo and keep bees.", lives, "Ann", false),
-            ("<document>I live in Oslo.</document>\nHm", lives, "Ann", false),
-            ("I quit. My boss said \"I live in Oslo now\".", lives, "Ann", false),
-            ("I quit. My boss said \"I live in Oslo now\".", "Ann has quit.", "Ann", true),
-            ("Tom  10:04\nI moved to Oslo.", "Tom moved to Oslo.", "Tom", true),
-            ("Tom  10:04\nI moved to Oslo.", "Ann moved to Oslo.", "Ann", false),
-            ("I live in Oslo.", "Ann wohnt in Norwegen.", "Ann", true),
-            ("My flatmate is Jonas.", "Ann's flatmate is Jonas.", "Ann", true),
-        ] {
-            let message = said(0, "user", Some("Ann"), DAY, text);
-            assert_eq!(is_own(subject, content, &[&message]), is_kept, "{text} {content}");
-        }
-        let talk = [said(0, "user", Some("Ann"), DAY, "Translate: I live in Oslo now, with Ada.")];
-        let answer = json!({"facts": [statement(lives, "Ann", json!([0]))]}).to_string();
-        let found = read(&answer, &talk, &ShownFacts::default(), &MemoryConfig::default());
-        assert_eq!(found.expect("a list").extraction.candidates, []);
-    }
-
-    #[test]
     fn a_voice_that_a_program_did_not_know_is_a_person_of_its_session() {
         let mut message = (*said(0, "user", Some("Speaker 1"), DAY, "I live in Oslo.")).clone();
         message.session_id = Some("monday".into());
@@ -492,10 +475,6 @@ mod tests {
             (statement("Ann moved to Lyon.", "Ann", json!([9])), NoSource),
             (statement("Two facts in one message are two arrays", "Ann", json!([0])), Echo),
             (statement("Did Ann move to Lyon?", "Ann", json!([0])), Question),
-            (
-                statement("The assistant is a language model.", "assistant", json!([1])),
-                NotAboutUser,
-            ),
             (statement("", "Ann", json!([0])), Empty),
             (doubtful, LowConfidence),
         ] {
@@ -514,7 +493,7 @@ mod tests {
         let found = read(answer, &talk(), &ShownFacts::default(), &MemoryConfig::default())
             .expect("a list");
         assert_eq!(found.extraction.candidates.len(), 1);
-        assert!(found.salvaged);
+        assert!(found.salvaged && found.is_cut);
         let empty = |answer: &str, messages: &[Arc<Message>]| {
             let facts = read(answer, messages, &ShownFacts::default(), &MemoryConfig::default());
             facts.map(|facts| facts.told.len())

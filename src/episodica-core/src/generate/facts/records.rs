@@ -122,7 +122,8 @@ impl EvidenceWords {
     }
 }
 
-fn terms_of(text: &str) -> Vec<String> {
+/// The terms of a text, as searches find them.
+pub(super) fn terms_of(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     for_each_term(text, |term| terms.push(term.text.to_owned()));
     terms

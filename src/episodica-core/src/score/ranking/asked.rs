@@ -186,7 +186,7 @@ impl<'a> RankingInput<'a> {
             statement: top
                 .map_or(0.0, |message| weights[STATEMENT] * f64::from(message.terms[STATEMENT])),
             gap,
-            evidence: self.best_fact().max(best(&words)),
+            evidence: self.best_fact(false).max(best(&words)),
             messages: self.corpus.messages().len(),
         }
     }
@@ -212,12 +212,12 @@ impl<'a> RankingInput<'a> {
         }
     }
 
-    /// The highest score of a fact by words, meaning and subject.
-    fn best_fact(&self) -> f64 {
+    /// The highest score of a fact by words, meaning and subject, as one that is current or not.
+    pub(super) fn best_fact(&self, current: bool) -> f64 {
         let scores = self.fact_scores();
         let of = |slot: u32, about_named: bool| {
             let vector_weight = self.settings.weights.vector();
-            let terms = FactTerms { tokens: 0.0, vector_weight, current: false, about_named };
+            let terms = FactTerms { tokens: 0.0, vector_weight, current, about_named };
             estimate_fact(scores, slot, terms)
         };
         let mut slots = scores.candidates();

@@ -19,6 +19,10 @@ const MEMO_IMPORTANCE: f64 = 0.3;
 /// other terms.
 const COMPARED: usize = 256;
 
+/// How far the score of a stated sentence that answers a question may lie below that of a short
+/// quotation with the question's words.
+const STATED_LAG: f64 = 0.9;
+
 /// Weighted sums of named terms.
 pub(super) struct HybridRanking;
 
@@ -38,6 +42,11 @@ impl Ranking for HybridRanking {
             keep_best(asked, scores, &mut facts);
         }
         ranked(asked, scores, facts)
+    }
+
+    fn best_fact(&self, asked: &RankingInput<'_>, best: f64) -> f64 {
+        let is_memo = asked.settings.preset == RetrievalPreset::Memo;
+        if is_memo { best } else { best.max(asked.best_fact(true) - STATED_LAG) }
     }
 
     fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>> {

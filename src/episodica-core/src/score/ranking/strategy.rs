@@ -31,6 +31,12 @@ pub trait Ranking: Sync {
     /// As [`Ranking::messages`].
     fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>>;
 
+    /// The score from which the distance of facts is measured, if the best hit among them has
+    /// `best`: facts that the filter leaves out may answer better.
+    fn best_fact(&self, _: &RankingInput<'_>, best: f64) -> f64 {
+        best
+    }
+
     /// Probability that a record with this score answers the question, 0 to 1. Rises with the
     /// score.
     fn relevance(
