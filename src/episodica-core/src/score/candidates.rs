@@ -8,9 +8,11 @@ use super::terms::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, TermWeights, W
 use crate::index::{LocalDay, MessageIndex, MessagePrior};
 
 /// Deduction from a message's score, in proportion to the questions in it.
-const STATEMENT_ASKING: f32 = 0.5;
+const STATEMENT_ASKING: f32 = 0.375;
 /// Bonus for a message that contains a digit.
-const STATEMENT_NUMBER: f32 = 0.15;
+const STATEMENT_NUMBER: f32 = 0.075;
+/// Bonus for a message that is surely worth a note, and deduction from small talk.
+const STATEMENT_WORTH: f32 = 0.1;
 
 /// Terms of a message other than words and meaning: speaker, time, role.
 pub(super) struct MessageTerms<'a> {
@@ -25,7 +27,8 @@ pub(super) struct MessageTerms<'a> {
 impl<'a> MessageTerms<'a> {
     /// `named` states, for each speaker, whether the question names them.
     pub fn new(query: &'a ParsedQuery, named: Vec<bool>, weights: &TermWeights) -> Self {
-        // All else being equal, the better answer states times and numbers and asks nothing.
+        // All else being equal, the better answer states what is worth a note, times and numbers,
+        // and asks nothing.
         Self {
             query,
             named,
@@ -41,6 +44,7 @@ impl<'a> MessageTerms<'a> {
         terms[DATE] = self.query.date_match(prior.day);
         terms[STATEMENT] = self.time * flag(prior.tells_time)
             + STATEMENT_NUMBER * flag(prior.has_number)
+            + STATEMENT_WORTH * prior.worth
             - STATEMENT_ASKING * prior.question_share;
         terms[ANSWER] = prior.answers;
         terms[ROLE] = -flag(prior.by_agent);
@@ -89,7 +93,8 @@ impl<'a> MessageTerms<'a> {
     }
 
     fn most_of_statement(&self) -> f32 {
-        self.weights[STATEMENT].abs() * (STATEMENT_ASKING + self.time + STATEMENT_NUMBER)
+        self.weights[STATEMENT].abs()
+            * (STATEMENT_ASKING + self.time + STATEMENT_NUMBER + STATEMENT_WORTH)
             + self.weights[ANSWER].abs()
             + self.weights[ROLE].abs()
     }
@@ -154,6 +159,31 @@ mod tests {
     use super::*;
     use crate::model::testing;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn all_else_being_equal_what_is_worth_a_note_comes_before_talk() {
+        let mut index = MessageIndex::default();
+        let texts = [
+            "My sister Nora has a bakery in the old town.",
+            "Haha, you and your bakery!",
+            "Is there a bakery?",
+            "Ich bin jetzt Bäcker in der Bakery am Kanal.",
+        ];
+        for (number, text) in (0..).zip(texts) {
+            index.add(testing::said(number, "user", None, "2024-03-11T09:00:00Z", text), &[]);
+        }
+        let table = crate::embed::StaticTable::shared();
+        let query = ParsedQuery::new("bakery", &index, table);
+        let weights = TermWeights::of(&crate::config::MemoryConfig::default(), true, &query);
+        let terms = MessageTerms::new(&query, vec![false], &weights);
+        let statement: Vec<f32> =
+            index.priors().iter().map(|prior| terms.terms(prior)[STATEMENT]).collect();
+        for told in [statement[0], statement[3]] {
+            assert!(told > statement[1].max(statement[2]) + 0.05, "{statement:?}");
+        }
+        let bound = terms.most_of_statement();
+        assert!(statement.iter().all(|value| value.abs() <= bound), "{statement:?}");
+    }
 
     #[test]
     fn ties_go_to_the_later_message_whatever_the_order_of_arrival() {

@@ -26,7 +26,7 @@ const MEASURES: [&str; TERMS.len()] = [
     "meaning like the question's",
     "the question names the speaker",
     "the question names the day",
-    "gives times and numbers, does not ask",
+    "worth a note, gives times and numbers, does not ask",
     "answers a question",
     "an assistant or a tool says it",
 ];

@@ -35,6 +35,8 @@ const OPEN: f32 = -2.0;
 /// at which the head `profile` says yes; the numbers of the recipe.
 const MOVED: f32 = 0.4;
 const FAR: f32 = 6.0;
+/// A score that [`worth`] takes for certain.
+const SURE: f32 = 4.0;
 /// Quotation marks that are not ASCII.
 const QUOTES: [char; 9] = ['“', '”', '„', '«', '»', '「', '」', '『', '』'];
 /// Last characters of a sentence that goes on elsewhere.
@@ -95,6 +97,15 @@ pub fn small_talk(text: &str) -> f32 {
     let sentences = sentences(text);
     let scores = sentences.iter().map(|one| SentenceHeads::of(one, false).small_talk);
     scores.reduce(f32::min).unwrap_or(f32::NEG_INFINITY)
+}
+
+/// How worth a note a message is, -1 to 1, by its words; a long one by its beginning.
+pub fn worth(text: &str) -> f32 {
+    let mut end = text.len().min(MAX_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    (SentenceHeads::of(&text[..end], false).worth / SURE).clamp(-1.0, 1.0)
 }
 
 impl SentenceHeads {
@@ -322,6 +333,20 @@ mod tests {
     fn numbers(heads: SentenceHeads) -> [f32; 7] {
         let SentenceHeads { worth, must, small_talk, unclear, outcome, title, profile, .. } = heads;
         [worth, must, small_talk, unclear, outcome, title, profile]
+    }
+
+    #[test]
+    fn what_is_worth_a_note_is_told_from_talk_whatever_its_length() {
+        let told =
+            ["We moved to a small flat by the canal in May.", "Ich bin gegen Nüsse allergisch."];
+        let talk = ["Haha, so true!", "Really?", "Na dann, bis morgen!", ""];
+        for one in told {
+            assert!(talk.iter().all(|other| worth(one) > worth(other) + 0.3), "{one}");
+            let long = format!("{one} {}", "ß".repeat(2 * MAX_BYTES));
+            assert!((-1.0..=1.0).contains(&worth(&long)));
+        }
+        let long = "We moved to a small flat by the canal in May. ".repeat(100);
+        assert!(worth(&long) > worth(""), "{}", worth(&long));
     }
 
     #[test]

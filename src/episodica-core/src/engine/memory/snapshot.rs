@@ -37,7 +37,7 @@ struct SnapshotRest {
 }
 
 /// Incremented with every change of the packs, and of the code that computes them.
-const LAYOUT: u32 = 14;
+const LAYOUT: u32 = 15;
 
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {

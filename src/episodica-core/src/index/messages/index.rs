@@ -90,6 +90,7 @@ impl MessageIndex {
             day: LocalDay::of(message.timestamp),
             tells_time: reading.tells_time,
             has_number: reading.has_number,
+            worth: reading.worth,
             by_agent: message.is_agent(),
         });
         self.tokens.push(reading.tokens.iter().copied());
@@ -115,8 +116,9 @@ impl MessageIndex {
         self.field.postings.replace_terms(slot, &reading.terms);
         self.tokens.replace(slot, &reading.tokens);
         let at = slot as usize;
-        let MessagePrior { question_share, tells_time, has_number, .. } = &mut self.priors[at];
-        *question_share = reading.question_share;
+        let MessagePrior { question_share, tells_time, has_number, worth, .. } =
+            &mut self.priors[at];
+        (*question_share, *worth) = (reading.question_share, reading.worth);
         (*tells_time, *has_number) = (reading.tells_time, reading.has_number);
         if let Some(next) = self.next(slot) {
             self.priors[next as usize].answers = reading.question_share;

@@ -45,6 +45,8 @@ pub struct MessagePrior {
     pub tells_time: bool,
     /// True if the message contains a digit.
     pub has_number: bool,
+    /// How worth a note the message is, -1 to 1.
+    pub worth: f32,
     /// True if a program wrote the message (`Message::is_agent`).
     pub by_agent: bool,
 }

@@ -1,6 +1,7 @@
 //! Features that depend only on a message's text.
 
 use crate::index::TextTerms;
+use crate::text::heads::worth;
 use crate::text::script::is_alphanumeric;
 use crate::text::vocabulary::tells_time;
 
@@ -13,6 +14,7 @@ pub struct MessageReading {
     pub(super) question_share: f32,
     pub(super) tells_time: bool,
     pub(super) has_number: bool,
+    pub(super) worth: f32,
 }
 
 impl MessageReading {
@@ -23,7 +25,8 @@ impl MessageReading {
             TextTerms::of_words(content, |word, unspaced| time |= tells_time(word, unspaced));
         let has_number = content.bytes().any(|byte| byte.is_ascii_digit());
         let question_share = question_share(content);
-        Self { terms, tokens, question_share, tells_time: time, has_number }
+        let worth = worth(content);
+        Self { terms, tokens, question_share, tells_time: time, has_number, worth }
     }
 }
 

@@ -23,6 +23,7 @@ struct PackedPrior {
     speaker: SpeakerId,
     question_share: f32,
     answers: f32,
+    worth: f32,
     year: i16,
     month: i8,
     day: i8,
@@ -41,6 +42,7 @@ impl From<&MessagePrior> for PackedPrior {
             day,
             tells_time,
             has_number,
+            worth,
             by_agent,
         } = *prior;
         let LocalDay { year, month, day, weekday } = day;
@@ -48,6 +50,7 @@ impl From<&MessagePrior> for PackedPrior {
             speaker,
             question_share,
             answers,
+            worth,
             year,
             month,
             day,
@@ -65,6 +68,7 @@ impl From<PackedPrior> for MessagePrior {
             speaker,
             question_share,
             answers,
+            worth,
             year,
             month,
             day,
@@ -81,6 +85,7 @@ impl From<PackedPrior> for MessagePrior {
             day,
             tells_time: tells_time != 0,
             has_number: has_number != 0,
+            worth,
             by_agent: by_agent != 0,
         }
     }

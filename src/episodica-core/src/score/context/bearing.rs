@@ -18,6 +18,8 @@ use crate::text::words::{fold, words};
 /// Number of messages considered: as many as would fit with [`SHORT`] tokens each, at least this.
 const CONSIDERED: usize = 512;
 const SHORT: usize = 8;
+/// Number of best messages that are never left out for what they lack: as many as a search gives.
+const KEPT: usize = 10;
 /// Least bearing of a message, as a share of the greatest: the share of the question's words that
 /// it has, and half of its likeness to the question.
 const BEARS: f64 = 0.1;
@@ -36,22 +38,26 @@ pub(super) struct Bearing<'a> {
     pub messages: Vec<&'a ScoredMessage>,
     /// True for a greeting, a thanks or a reaction: it asks for nothing.
     pub idle: bool,
+    /// True if the talk has nothing that the question names.
+    pub foreign: bool,
 }
 
 impl<'a> Bearing<'a> {
     /// In a long talk, messages are left out that have next to nothing of the question, but for the
-    /// [`BEST`], and small talk, unless it is the best hit or has a word of the question. If the
-    /// talk has nothing that the question names, only the [`BEST`] are considered.
+    /// first [`KEPT`], and small talk, unless it is the best hit or has a word of the question. If
+    /// the talk has nothing that the question names, only the [`BEST`] are considered.
     pub fn new(material: &ContextCandidates<'a>, sought: &ExcerptTerms<'_>, budget: usize) -> Self {
         let ContextCandidates { messages, index, .. } = *material;
         let considered: Vec<&ScoredMessage> =
             messages.iter().take(CONSIDERED.max(budget / SHORT)).collect();
         if let Some(messages) = told_of_greeting(material, &considered) {
-            return Self { messages, idle: true };
+            return Self { messages, idle: true, foreign: false };
         }
-        let most = if is_known(material) { considered.len() } else { BEST };
+        let foreign = !is_known(material);
+        let most = if foreign { BEST } else { considered.len() };
         if index.len() < LONG_TALK {
-            return Self { messages: considered.into_iter().take(most).collect(), idle: false };
+            let messages = considered.into_iter().take(most).collect();
+            return Self { messages, idle: false, foreign };
         }
         let own_words = |one: &ScoredMessage| f64::from(sought.words(&index.get(one.slot).content));
         let of = |one: &ScoredMessage| {
@@ -65,10 +71,10 @@ impl<'a> Bearing<'a> {
         let bears = |(number, one): (usize, &'a ScoredMessage)| {
             let is_meant = one.raised > 0.0 || one.terms[DATE] >= 1.0;
             let is_talk = number > 0 && is_small_talk(index, one.slot) && own_words(one) == 0.0;
-            ((all[number] >= BEARS * best || number < BEST || is_meant) && !is_talk).then_some(one)
+            ((all[number] >= BEARS * best || number < KEPT || is_meant) && !is_talk).then_some(one)
         };
         let messages = considered.into_iter().enumerate().filter_map(bears).take(most).collect();
-        Self { messages, idle: false }
+        Self { messages, idle: false, foreign }
     }
 }
 

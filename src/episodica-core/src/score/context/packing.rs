@@ -74,6 +74,7 @@ pub fn pack(
         reasons: FxHashMap::default(),
         known: Vec::new(),
         idle: false,
+        foreign: false,
     }
     .pack()
 }
@@ -124,12 +125,15 @@ struct PackingRun<'a> {
     known: Vec<usize>,
     /// True if the question asks for nothing.
     idle: bool,
+    /// True if the talk has nothing that the question names.
+    foreign: bool,
 }
 
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
         let ranked = self.ranked();
-        let mut room = self.companions_tokens().max(LINE / 2);
+        // A nearest message that is about something else needs no company.
+        let mut room = if self.foreign { 0 } else { self.companions_tokens().max(LINE / 2) };
         for _ in 0..ROUNDS {
             let before = (self.chosen.len(), self.known.len());
             self.add_lines(&ranked, &mut room)?;
@@ -149,8 +153,9 @@ impl PackingRun<'_> {
     /// The facts and messages that bear on the question, best first.
     fn ranked(&mut self) -> Vec<Line> {
         let ContextCandidates { facts, asked, relevance, .. } = *self.material;
-        let Bearing { messages, idle } = Bearing::new(self.material, &self.sought, self.budget);
-        self.idle = idle;
+        let Bearing { messages, idle, foreign } =
+            Bearing::new(self.material, &self.sought, self.budget);
+        (self.idle, self.foreign) = (idle, foreign);
         let messages = messages.into_iter();
         let messages = messages.map(|one| (relevance(one.score), Line::Message(one.slot)));
         let mut lines: Vec<(f64, Line)> = messages.collect();
@@ -216,7 +221,8 @@ impl PackingRun<'_> {
             return Ok(false);
         }
         let question = question_of(self.material.index, slot);
-        let question = question.filter(|one| self.is_companion(*one).unwrap_or(false));
+        let question =
+            question.filter(|one| !self.foreign && self.is_companion(*one).unwrap_or(false));
         let (day, successors) = (self.writer.place(slot).0, self.missing_successors(slot));
         let mut beside = if self.days.contains(&day) { 0 } else { self.material.form.day_tokens() };
         for number in &successors {

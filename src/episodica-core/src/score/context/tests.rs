@@ -397,10 +397,11 @@ fn a_context_ends_where_nothing_bears_on_the_question_any_more() {
         let material = ContextCandidates { messages, ..of(&index, &query) };
         pack(&material, 1_000, &Uninterrupted).expect("packs").messages
     };
-    // Only one message has the words; the others stand around it, or are a little like it.
+    // Only one message has the words; the others stand around it, or are a little like it. The ten
+    // that a search gives are all there.
     let mut messages = vec![with_terms(7, 2.0, 1.0, 0.5)];
     messages.extend((0..60).filter(|slot| *slot != 7).map(|slot| with_terms(slot, 1.0, 0.4, 0.05)));
-    assert_eq!(packed("Which frog did the heron catch?", &messages), [0, 1, 7]);
+    assert_eq!(packed("Which frog did the heron catch?", &messages), (0..10).collect::<Vec<_>>());
     // If none has a word, likeness decides.
     let oblique: Vec<_> =
         (0..60).map(|slot| with_terms(slot, 1.0, 0.0, if slot < 4 { 0.4 } else { 0.02 })).collect();
@@ -439,7 +440,7 @@ fn greetings_and_questions_about_what_nobody_named_fill_no_budget() {
         for question in ["What is the weather tomorrow?", "Capital of Peru?", "秘鲁的首都？"]
         {
             let found = packed(question).messages;
-            assert!(found.len() <= BEST + 1, "{question}: {found:?}");
+            assert!(found.len() <= BEST, "{question}: {found:?}");
         }
         assert!(packed("London").messages.contains(&4));
         assert!(packed("Ann").messages.contains(&4), "a name is no greeting");
