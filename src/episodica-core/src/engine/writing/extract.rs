@@ -125,8 +125,8 @@ fn has_stated(shown: &ShownFacts) -> bool {
 }
 
 /// The messages of which quotations stand beside the facts of an answer: all if it is doubtful, or
-/// if a model that has stated nothing yet finds nothing; those after the last cited one if it breaks
-/// off.
+/// if a model that has stated nothing yet finds nothing; those after the last cited one if it
+/// breaks off.
 fn quoted_beside(
     doubt: Option<&str>,
     facts: &AnsweredFacts,
