@@ -31,6 +31,12 @@ COMMON = {
     "plain-same-line": 3,
     "plain-gap": 3,
     "after-gap": 3,
+    "below": 3,
+    "above": 4,
+    "asked": 3,
+    "told": 2,
+    "label": 4,
+    "label-other": 3,
 }
 # Languages that write words without spaces, and sentences without one between them.
 UNSPACED = ("zh", "ja", "ko")
@@ -46,7 +52,9 @@ Texts = dict[str, list[str]]
 
 
 class Talk(NamedTuple):
-    """A message: ``text`` has marks around another's words."""
+    """A message: ``text`` has the marks ``⟦⟧`` around another's words, and in ``whole.tsv`` others
+    around the writer's own statements.
+    """
 
     kind: str
     language: str
@@ -59,6 +67,7 @@ class Talk(NamedTuple):
         for char in self.text:
             if char in "⟦⟧":
                 inside = char == "⟦"
+            if char in "⟦⟧‹›":
                 continue
             said.append(char)
             foreign.append(inside)
@@ -104,7 +113,8 @@ def by_language(name: str, code: str) -> Texts:
 def openings() -> dict[str, Texts]:
     """What announces another's or one's own words: written out, and drawn from patterns."""
     found = {code: by_language("openings.tsv", code) for code in ("other", "own")}
-    found["true"] = defaultdict(list)
+    codes = ("true", "own-said", "other-said", "own-label", "other-label")
+    found.update({code: defaultdict(list) for code in codes})
     drawn = random.Random(11)
     for language, code, number, pattern in rows("patterns.tsv"):
         texts: dict[str, None] = {}
@@ -159,6 +169,18 @@ def framed(said: Texts, written: Texts) -> Texts:
     return {one: found[one] + written[one] for one in {**found, **written}}
 
 
+def framed_true(said: Texts) -> Texts:
+    """Statements in frames that leave them true: "the doctor says", "folks"."""
+    drawn, found = random.Random(6), defaultdict(list)
+    for language, frames in by_language("asking.tsv", "true").items():
+        for frame in frames:
+            for text in drawn.choices(said[language], k=2 * FRAMED):
+                inside = text if text.startswith(("I ", "I'")) else _lowered(text)
+                whole = frame.replace("{}", inside)
+                found[language].append(whole[:1].upper() + whole[1:])
+    return found
+
+
 class Parts:
     """The parts of messages, all of them or those of some folds."""
 
@@ -166,11 +188,19 @@ class Parts:
         self.keep = keep
         said, small, chats = sentences()
         announced = openings()
-        self.other, self.own = self._kept(announced["other"]), self._kept(announced["own"])
+        # "I told my doctor", "my mum said": what comes before a quotation.
+        self.quotes_own = self._kept(announced["own-said"])
+        self.quotes_other = self._kept(announced["other-said"])
+        # "FYI", "Exercise 3": short, before a colon.
+        self.label_own = self._kept(announced["own-label"])
+        self.label_other = self._kept(announced["other-label"])
+        other = _joined(self._kept(announced["other"]), self.quotes_other)
+        own = _joined(self._kept(announced["own"]), self.quotes_own)
+        self.other, self.own = _joined(other, self.label_other), _joined(own, self.label_own)
         self.said, self.small = self._kept(said), self._kept(small)
         self.invented = self._kept(framed(said, by_language("statements.tsv", "other")))
         true, more = by_language("statements.tsv", "own"), announced["true"]
-        self.true = self._kept({one: true[one] + more[one] for one in {**true, **more}})
+        self.true = _joined(self._kept(_joined(true, more)), framed_true(self.said))
         self.jokes = self._kept(by_language("statements.tsv", "joke"))
         self.requests = self._kept(by_language("phrases.tsv", "request"))
         self.names = self._kept(by_language("names.tsv", "name"))
@@ -180,6 +210,7 @@ class Parts:
         self.phrases: dict[str, Texts] = defaultdict(lambda: defaultdict(list))
         for language, code, text in rows("phrases.tsv"):
             self.phrases[code][language].append(text)
+        self.asking = {code: by_language("asking.tsv", code) for code in ("if", "told", "tag")}
 
     def _kept(self, texts: Texts) -> Texts:
         """The texts to keep; all of a language with too few."""
@@ -256,6 +287,13 @@ class Composer:
             "WQ:": lambda: phrase("question")() + colon,
             "A": of(parts.requests),
             "B": of(parts.said),
+            "TA": lambda: self.told_and_asked(language),
+            "WS": of(parts.quotes_own),
+            "OS": of(parts.quotes_other),
+            "L:": opening(parts.label_own, colon),
+            "L.": unmarked(parts.label_own),
+            "K:": opening(parts.label_other, colon),
+            "K.": unmarked(parts.label_other),
             "b": lambda: _lowered(of(parts.said)()),
             "BB": lambda: self._several(language),
             "BB'": lambda: self._several(other),
@@ -289,6 +327,16 @@ class Composer:
             "XX": lambda: choose(labels).upper(),
             "h": lambda: choose(HANDLES),
         }
+
+    def told_and_asked(self, language: str) -> str:
+        """A sentence with a statement and a question, in one of two orders."""
+        told = bare(self.drawn.choice(self.parts.said[language])).rstrip("。")
+        texts = self.parts.requests.get(language) or self.parts.requests["en"]
+        asked = self._first(texts, lambda text: text[-1:] in "?？")
+        comma = "，" if language == "zh" else "、" if language == "ja" else ", "
+        if self.drawn.random() < 0.75:
+            return told + comma + _lowered(asked)
+        return asked.rstrip("?？ ") + comma + _lowered(told) + asked[len(asked.rstrip("?？ ")) :]
 
     def _several(self, language: str) -> str:
         """Two to four statements."""
@@ -334,6 +382,12 @@ class Composer:
         return self.drawn.choice([f"{hour}:{minute:02}", f"{hour:02}:{minute:02}", half])
 
 
+def _joined(one: Texts, other: Texts) -> Texts:
+    return {
+        language: one.get(language, []) + other.get(language, []) for language in {**one, **other}
+    }
+
+
 def _bare_of(text: str, _: str) -> str:
     return bare(text)
 
@@ -351,6 +405,15 @@ def layouts() -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for kind, layout in rows("layouts.tsv"):
         found[kind].append(layout)
+    return found
+
+
+def whole() -> dict[str, list[Talk]]:
+    """The whole messages of each author."""
+    found: dict[str, list[Talk]] = defaultdict(list)
+    for author, language, text in rows("whole.tsv"):
+        kind = "others" if "⟦" in text and "‹" not in text else "own"
+        found[author].append(Talk(kind, language, "Nora", text.replace("\\n", "\n")))
     return found
 
 

@@ -11,7 +11,7 @@ use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
-use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans};
+use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, told_part};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
 use crate::text::heads::{ProfileSection, SentenceHeads};
 use crate::text::time::{TimeMention, mentions_after, with_dates};
@@ -244,7 +244,8 @@ fn scored_clauses(
             clauses.push(None);
             continue;
         }
-        for range in clauses_within(content, unit) {
+        let parts = clauses_within(content, unit).into_iter();
+        for (range, asks) in parts.flat_map(|range| told_and_asked(content, range, unit.asks)) {
             let text = &content[range.clone()];
             // "[Image: a dog on a beach]" describes what was sent.
             if text.starts_with('[') && text.ends_with(']') {
@@ -253,7 +254,7 @@ fn scored_clauses(
             }
             let heads = SentenceHeads::of(text, by_agent);
             let is_own = is_own(&range);
-            clauses.push(Some(ScoredClause { range, asks: unit.asks, is_own, heads }));
+            clauses.push(Some(ScoredClause { range, asks, is_own, heads }));
         }
     }
     let mut open: Vec<&mut ScoredClause> = clauses
@@ -274,6 +275,19 @@ fn scored_clauses(
         }
     }
     clauses
+}
+
+/// A clause and whether it asks; one that asks may tell something before or after its question.
+fn told_and_asked(content: &str, clause: Range<usize>, asks: bool) -> Vec<(Range<usize>, bool)> {
+    let Some(told) = asks.then(|| told_part(&content[clause.clone()])).flatten() else {
+        return vec![(clause, asks)];
+    };
+    let told = clause.start + told.start..clause.start + told.end;
+    let before = trimmed(content, clause.start..told.start);
+    let after = trimmed(content, told.end..clause.end);
+    let parts = [(before, true), (told, false), (after, true)];
+    let is_said = |part: &Range<usize>| content[part.clone()].contains(char::is_alphanumeric);
+    parts.into_iter().filter(|(part, _)| is_said(part)).collect()
 }
 
 /// Adds a span; one that overlaps the last span becomes one with it.
@@ -456,6 +470,34 @@ mod tests {
         }
         let system = said(0, "system", None, DAY, "I live in Lyon.");
         assert!(quotes(&[system]).is_empty());
+    }
+
+    #[test]
+    fn a_sentence_that_asks_may_tell_something() {
+        for (text, told) in [
+            ("I'm allergic to walnuts, so what can I eat?", "I'm allergic to walnuts"),
+            ("Meine Frau ist schwanger, welchen Tee darf sie trinken?", "Meine Frau ist schwanger"),
+            ("Ich wohne seit Mai in Lyon, wie melde ich mich an?", "Ich wohne seit Mai in Lyon"),
+            ("Je travaille de nuit, quand dormir ?", "Je travaille de nuit"),
+            (
+                "Tengo tres hijos en ese colegio, ¿puedo pedir beca?",
+                "Tengo tres hijos en ese colegio",
+            ),
+            ("我对花生过敏，这个能吃吗？", "我对花生过敏"),
+        ] {
+            let found = of_text(text);
+            let [one] = &found[..] else { panic!("{text}: {found:?}") };
+            assert_eq!(one.quote.as_ref().map(|quote| &*quote.text), Some(told));
+        }
+        for text in [
+            "I live in Lyon, right?",
+            "If I were allergic to walnuts, what could I eat?",
+            "Wenn ich gegen Hasel allergisch wäre, was dann?",
+            "Do you think, as a doctor, that I may eat walnuts?",
+            "我住在里昂，对吧？",
+        ] {
+            assert!(of_text(text).is_empty(), "{text}: {:?}", of_text(text));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! through the scores of the heads, so that a sentence is judged in the same way wherever it
 //! stands.
 
+use super::around::{announced, asked, higher, since_foreign};
 use super::chats::{clock, is_name};
 use super::first_person::speaks_of_self;
 use super::model::{PieceScores, VoiceModel};
@@ -13,7 +14,7 @@ use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
 use crate::text::{Language, language};
 
 /// Number of features.
-pub(super) const FEATURES: usize = 118;
+pub(super) const FEATURES: usize = 130;
 /// Maximum number of words of a line that stands above a text like a name.
 const SHORT: usize = 4;
 
@@ -21,8 +22,8 @@ const SHORT: usize = 4;
 const MAX_BYTES: usize = 300;
 
 /// The facts of a piece without its surroundings.
-struct PieceFacts {
-    heads: PieceScores,
+pub(super) struct PieceFacts {
+    pub(super) heads: PieceScores,
     words: usize,
     asks: bool,
     ends: bool,
@@ -55,6 +56,8 @@ pub(super) struct Layout<'t> {
     /// For each piece, the highest score by `announces` before it in its line, in its block, in
     /// earlier blocks; and after it in the same three.
     announced: Vec<[Option<f32>; 6]>,
+    /// For each piece, the highest score by `asks` before it and after it in its block.
+    asked: Vec<[Option<f32>; 2]>,
     /// Highest scores of the first and of the last line, by `announces` and by `asks`.
     first: [f32; 2],
     last: [f32; 2],
@@ -64,8 +67,10 @@ pub(super) struct Layout<'t> {
     rows: usize,
     greeting: Option<usize>,
     farewell: Option<usize>,
-    /// True for pieces that are certainly another's.
+    /// True for pieces that are certainly another's, and the number of blocks from the last of
+    /// these to each piece after it.
     foreign: Vec<bool>,
+    since_foreign: Vec<Option<usize>>,
 }
 
 impl<'t> Layout<'t> {
@@ -105,6 +110,8 @@ impl<'t> Layout<'t> {
         });
         Self {
             announced: announced(pieces, &facts),
+            asked: asked(pieces, &facts),
+            since_foreign: since_foreign(pieces, &foreign),
             first: highest(0),
             last: highest(last_line),
             labels: count(|line| line.has_label),
@@ -169,6 +176,7 @@ impl<'t> Layout<'t> {
         values.yes(text.contains('@'));
         let capitals = text.chars().filter(|c| c.is_uppercase()).count();
         values.yes(capitals * 2 > text.len() && facts.words > 1);
+        values.yes(self.text[self.lines[piece.line].range.clone()].contains(is_note));
     }
 
     /// What the nearest opening before the piece says.
@@ -299,6 +307,23 @@ impl<'t> Layout<'t> {
         values.yes(before.is_some_and(|before| self.foreign[before] && piece.edge == Edge::Next));
         values.yes(before.is_some_and(|before| self.foreign[before] && piece.edge == Edge::Gap));
         values.yes(after.is_some_and(|after| self.foreign[after]));
+        // A person tells and asks in one paragraph, often below what they copied.
+        let [before, after] = self.asked[at];
+        values.score(before);
+        values.score(after);
+        let since = self.since_foreign[at];
+        values.yes(since.is_some());
+        values.yes(since == Some(1));
+        values.number(since.map_or(0.0, |blocks| (1.0 + blocks as f32).log2()));
+        let is_last = piece.block == self.pieces[self.pieces.len() - 1].block;
+        let below = since.is_some_and(|blocks| blocks > 0) && is_last;
+        values.yes(below);
+        let most = higher(higher(before, after), Some(self.facts[at].heads.asks));
+        values.score(most.filter(|_| below));
+        values.score(most.filter(|_| is_last && piece.block > 0));
+        values.yes(below && self.facts[at].first_person);
+        values.yes(self.openings[at].is_some() && self.facts[at].first_person);
+        values.yes(self.openings[at].is_none() && self.facts[at].first_person);
     }
 
     fn of_message(&self, at: usize, values: &mut FeatureList) {
@@ -374,39 +399,6 @@ impl FeatureList {
     }
 }
 
-/// The higher of two scores, as far as there are any.
-fn higher(one: Option<f32>, other: Option<f32>) -> Option<f32> {
-    one.into_iter().chain(other).reduce(f32::max)
-}
-
-/// For each piece, the highest score by `announces` before it in its line, in its block, in earlier
-/// blocks; and after it in the same three.
-fn announced(pieces: &[Piece], facts: &[PieceFacts]) -> Vec<[Option<f32>; 6]> {
-    let mut found = vec![[None; 6]; pieces.len()];
-    let mut gather = |order: &mut dyn Iterator<Item = usize>, slot: usize| {
-        let mut most = [None::<f32>; 3];
-        let mut last: Option<usize> = None;
-        for at in order {
-            let is_new = |place: fn(&Piece) -> usize| {
-                last.is_some_and(|last| place(&pieces[last]) != place(&pieces[at]))
-            };
-            if is_new(|piece| piece.line) {
-                most[1] = higher(most[1], most[0].take());
-            }
-            if is_new(|piece| piece.block) {
-                most[2] = higher(most[2], most[1].take());
-            }
-            found[at][slot..slot + 3].copy_from_slice(&most);
-            let score = facts[at].heads.announces;
-            most[0] = Some(most[0].map_or(score, |most| most.max(score)));
-            last = Some(at);
-        }
-    };
-    gather(&mut (0..pieces.len()), 0);
-    gather(&mut (0..pieces.len()).rev(), 3);
-    found
-}
-
 /// The start of a text, as far as it is judged, without marks around it: "**Tom**:" is "Tom".
 fn shortened(text: &str) -> &str {
     let text = text.trim_matches(|c: char| !is_alphanumeric(c) && !matches!(c, '?' | '？'));
@@ -427,6 +419,11 @@ fn facts(model: VoiceModel<'_>, text: &str) -> PieceFacts {
         first_person: speaks_of_self(text),
         language: language(text),
     }
+}
+
+/// True for the marks around sung words.
+fn is_note(c: char) -> bool {
+    matches!(c, '♪' | '♫' | '♬' | '🎵' | '🎶')
 }
 
 fn is_end(c: char) -> bool {

@@ -10,24 +10,29 @@
 //! of copied chats ([`chats`]), quotation marks ([`quotations`]). A learned model ([`model`])
 //! judges all other pieces by their place in the message ([`layout`]).
 
+mod around;
 mod chats;
 mod first_person;
 mod layout;
+mod marks;
 mod model;
 mod pieces;
 mod programs;
 mod quotations;
 #[cfg(test)]
 mod recipe;
+mod telling;
 
 use std::ops::Range;
 
-use self::layout::{Layout, is_label_of};
+use self::layout::Layout;
+use self::marks::{MAX_QUOTED, asks_last, jokes, own_line, quotes_oneself};
 use self::model::VoiceModel;
 use self::pieces::{Line, Piece};
 use crate::model::{Message, SaidBy};
 
 pub(in crate::generate) use first_person::speaks_of_self;
+pub(in crate::generate) use telling::told_part;
 
 /// A part of a message in one voice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,26 +42,6 @@ pub struct VoiceSpan {
     /// Whose words they are.
     pub said_by: SaidBy,
 }
-
-/// What says that the sentence before it was no statement.
-const JOKES: [&str; 14] = [
-    "just kidding",
-    "only kidding",
-    "just joking",
-    "only joking",
-    "april fool",
-    "nur spaß",
-    "nur ein scherz",
-    "es broma",
-    "era broma",
-    "je plaisante",
-    "une blague",
-    "开玩笑",
-    "骗你的",
-    "冗談です",
-];
-/// Number of bytes at the start of a sentence that may say so.
-const MAX_JOKE: usize = 60;
 
 /// Divides the text of a message among those whose words it contains.
 ///
@@ -87,10 +72,14 @@ impl<'t> Reading<'t> {
         let lines = pieces::lines(text);
         let pieces = pieces::pieces(text, &lines);
         let mut marked = programs::written_by_programs(text, &lines, base);
+        let mail = programs::after_mail(text, &lines).filter(|_| !asks_last(model, text, &pieces));
+        marked.extend(mail.map(|start| (start..text.len(), SaidBy::Person)));
         marked.extend(own_line(text, speaker, &lines, &marked).map(|range| (range, base)));
         marked.extend(chats::copied_chats(model, text, speaker, base, &lines));
-        let quoted = quotations::quotations(text).into_iter();
-        marked.extend(quoted.map(|range| (range, SaidBy::Quoted)));
+        let quoted = quotations::quotations(text).into_iter().enumerate();
+        let quoted = quoted
+            .filter(|(number, range)| *number >= MAX_QUOTED || !quotes_oneself(model, text, range));
+        marked.extend(quoted.map(|(_, range)| (range, SaidBy::Quoted)));
         marked.extend(jokes(text, &pieces).map(|range| (range, SaidBy::Quoted)));
         let certain = innermost(marked);
         let known = known(text, base, &pieces, &certain);
@@ -137,30 +126,6 @@ impl<'t> Reading<'t> {
         }
         found
     }
-}
-
-/// The first line, if the writer's name and a colon begin it: "Alice: I moved."
-fn own_line(
-    text: &str,
-    speaker: &str,
-    lines: &[Line],
-    programs: &[(Range<usize>, SaidBy)],
-) -> Option<Range<usize>> {
-    let first = lines.first()?.range.clone();
-    let (label, _) = text[first.clone()].split_once([':', '：'])?;
-    let is_programs = programs.iter().any(|(range, _)| range.start <= first.start);
-    (is_label_of(label, speaker) && !is_programs).then_some(first)
-}
-
-/// The sentences before "Just kidding!", with it.
-fn jokes<'t>(text: &'t str, pieces: &'t [Piece]) -> impl Iterator<Item = Range<usize>> + 't {
-    pieces.windows(2).filter_map(|pair| {
-        let after =
-            text[pair[1].range.clone()].get(..MAX_JOKE).unwrap_or(&text[pair[1].range.clone()]);
-        let lower = after.to_lowercase();
-        let is_joke = JOKES.iter().any(|joke| lower.contains(joke));
-        is_joke.then(|| pair[0].range.start..pair[1].range.end)
-    })
 }
 
 /// Divides a text by ranges that may overlap: of several, the one that begins last counts.
@@ -336,7 +301,14 @@ mod tests {
             "<memory-1a2b source=\"episodica://ann\">\nI live in Berlin.\n</memory-1a2b>\nHi",
             "<system-reminder>I live in Berlin.</system-reminder>",
             "<task-notification>\nI moved to Berlin\n</task-notification>",
-            "Context: I live in Berlin.\nQuestion: where can I eat?",
+            "Context: comment by a reader: \"I live in Berlin.\"\nQuestion: what does she want?",
+            "Summarise: I moved to Berlin at forty. My children laughed.",
+            "Fasse zusammen: Ich bin mit vierzig nach Berlin gezogen. Meine Kinder lachten.",
+            "总结一下：我四十岁搬到了Berlin。孩子们都笑我。",
+            "次の文章を要約して：四十歳でBerlinに引っ越しました。",
+            "User 2: I live in Berlin.",
+            "🎵 I was born in Berlin, I slept on the line 🎵",
+            "From: Tom\nSubject: Move\n\nHello all,\n\nI moved to Berlin.\n\nBest,\nTom",
             "- Relevant Memories/Facts: I live in Berlin\n\n- User Question: lunch?",
             "# Context from my IDE setup:\n\na.md: Berlin\n\n## My request for Codex:\nFix it.",
             "[cron:7f] Check the inbox in Berlin.",
@@ -368,6 +340,17 @@ mod tests {
             "Tom, I moved to Berlin.",
             "I play in a band. I live in Berlin.",
             "Remember this about me: I live in Berlin.",
+            "FYI: I live in Berlin.",
+            "TL;DR: I live in Berlin now.",
+            "Info: Meine neue Anschrift ist Erlenweg 12, Berlin.",
+            "ちなみに：Berlinに住んでいます。",
+            "Context: I teach music in Berlin.\nQuestion: which keyboard should I buy?",
+            "Job: tram driver\nCity: Berlin",
+            "Please make my cover letter warmer:\n\nI have driven trams in Berlin for years.",
+            "<document>\nNo dogs.\n</document>\nI live in Berlin. Does it apply to me?",
+            "Tom  10:04\nWho is in?\n\nI'm in Berlin on Friday, tell him that.",
+            "Subject: Sale\nFrom: Shop\nHalf price.\n\nI live in Berlin. Is it cheap?",
+            "I told my boss: \"I live in Berlin now.\" Was that too blunt?",
             "Please remember:\n- I live in Berlin\n- I'm a baker",
             "Ich lerne Polnisch und wohne in Berlin.",
             "<user_query>I live in Berlin.</user_query>",

@@ -26,7 +26,7 @@ const GLANCE_HIDDEN: usize = 48;
 /// Letters at the start of a longer word that are a feature of their own.
 const STEM: usize = 5;
 /// Number of scores.
-const SCORES: usize = 4;
+const SCORES: usize = 5;
 /// Hidden values of the network that scores a layout.
 const CHAIN_HIDDEN: usize = 24;
 /// Kinds of places between two pieces: four edges, after an opening or not.
@@ -54,15 +54,18 @@ pub(super) struct PieceScores {
     pub asks: f32,
     /// It is a person's name.
     pub names: f32,
+    /// It tells something, though the sentence around it asks: "I'm vegan, what can I eat?"
+    pub states: f32,
 }
 
 impl PieceScores {
     /// The scores of a piece without words.
-    pub const NONE: Self = Self { announces: -4.0, invents: -4.0, asks: -4.0, names: -4.0 };
+    pub const NONE: Self =
+        Self { announces: -4.0, invents: -4.0, asks: -4.0, names: -4.0, states: -4.0 };
 
     fn of(scores: [f32; SCORES]) -> Self {
-        let [announces, invents, asks, names] = scores;
-        Self { announces, invents, asks, names }
+        let [announces, invents, asks, names, states] = scores;
+        Self { announces, invents, asks, names, states }
     }
 }
 

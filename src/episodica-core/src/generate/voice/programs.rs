@@ -48,6 +48,7 @@ fn is_json(text: &str) -> bool {
 fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>, SaidBy)>) {
     let mut fence: Option<&str> = None;
     let mut header: Option<BlockEnd> = None;
+    let mut mail: Option<usize> = None;
     for (number, line) in lines.iter().enumerate() {
         let bare = &text[line.range.clone()];
         let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
@@ -61,13 +62,11 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             continue;
         }
         let before = number.checked_sub(1).map(|before| &lines[before]);
-        if is_mail_field(bare)
-            && lines.get(number + 1).is_some_and(|next| {
-                next.block == line.block && is_mail_field(&text[next.range.clone()])
-            })
+        if mail != Some(line.block)
+            && let Some(head) = mail_head(text, lines, number)
         {
-            found.push((line.range.start..text.len(), SaidBy::Person));
-            return;
+            mail = Some(line.block);
+            found.push((head, SaidBy::Person));
         }
         if header.is_some_and(|end| end.is_reached(bare, line, before)) {
             header = None;
@@ -89,6 +88,28 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             found.push((line.range.start..text.len(), SaidBy::Quoted));
         }
     }
+}
+
+/// The paragraph from the fields of a mail on, if line `number` is the first of them.
+fn mail_head(text: &str, lines: &[Line], number: usize) -> Option<Range<usize>> {
+    let line = &lines[number];
+    let bare = &text[line.range.clone()];
+    let is_field = |line: &Line| is_mail_field(&text[line.range.clone()]);
+    let next = lines.get(number + 1).filter(|next| next.block == line.block);
+    // "From: Tom <tom@mail.example>" leaves no doubt alone.
+    let is_addressed = bare.ends_with('>') && bare.contains('@');
+    if !is_field(line) || !(is_addressed || next.is_some_and(is_field)) {
+        return None;
+    }
+    let inside = |other: &&Line| other.block == line.block;
+    let end = lines[number..].iter().take_while(inside).last().unwrap_or(line);
+    Some(line.range.start..end.range.end)
+}
+
+/// The place after the paragraph with the fields of the first mail.
+pub(super) fn after_mail(text: &str, lines: &[Line]) -> Option<usize> {
+    let mut numbers = 0..lines.len();
+    numbers.find_map(|number| mail_head(text, lines, number)).map(|head| head.end)
 }
 
 /// Where the block under a program's header ends.

@@ -5,6 +5,7 @@ use half::f16;
 use serde::{Deserialize, Serialize};
 
 use super::model::{GLANCE, VoiceModel, numbers, reading};
+use super::telling::told_by;
 use super::{Reading, SaidBy};
 
 /// What a line asks for.
@@ -17,6 +18,8 @@ enum Asked {
     Message { message: String, speaker: String },
     /// The spans of a message.
     Spans { spans: String, speaker: String },
+    /// What a sentence tells.
+    Told { told: String },
 }
 
 /// A piece with its features; offsets are in bytes.
@@ -57,6 +60,10 @@ fn answer(model: VoiceModel<'_>, line: &str) -> String {
                     });
                 }
             }
+            json(serde_json::to_string(&found))
+        }
+        Asked::Told { told } => {
+            let found = told_by(model, &told).map(|part| (part.start, part.end));
             json(serde_json::to_string(&found))
         }
         Asked::Spans { spans, speaker } => {
