@@ -125,8 +125,8 @@ fn has_stated(shown: &ShownFacts) -> bool {
 }
 
 /// The messages of which quotations stand beside the facts of an answer: all if it is doubtful, or
-/// if a model that has stated nothing yet finds nothing; those after the last cited one if it
-/// breaks off.
+/// if a model that has stated nothing yet finds nothing; those after the last cited one if it is
+/// cut off.
 fn quoted_beside(
     doubt: Option<&str>,
     facts: &AnsweredFacts,
@@ -180,9 +180,6 @@ impl ModelSession<'_> {
         self.keep(reply);
         if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE | CUT)) {
             facts.doubt();
-        }
-        if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE)) {
-            facts.drop_endings();
         }
         let quoted = quoted_beside(doubt, &facts, window);
         // One call was paid for all facts, so its tokens are divided among them.

@@ -237,15 +237,17 @@ impl AnsweredFacts {
         }
     }
 
-    /// Lowers the confidence in all facts, so that none stands before what was said.
+    /// Drops all endings, and lowers the confidence in all facts, so that none stands before what
+    /// was said.
     pub fn doubt(&mut self) {
+        self.drop_endings();
         for candidate in &mut self.extraction.candidates {
             candidate.confidence = candidate.confidence.min(DOUBTED_CONFIDENCE);
         }
     }
 
     /// Drops all endings.
-    pub fn drop_endings(&mut self) {
+    fn drop_endings(&mut self) {
         for told in &mut self.told {
             told.ends.clear();
             told.corrects.clear();
