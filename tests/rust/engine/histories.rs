@@ -30,7 +30,7 @@ fn material(prompt: &ChatPrompt) -> (Vec<String>, Vec<String>) {
 
 /// An answer in the form that the prompt asks for. Titles, narratives and facts have words of any
 /// line of the prompt; facts end, correct and repeat known ones.
-fn gossip(random: &mut Random, prompt: &ChatPrompt) -> String {
+pub fn gossip(random: &mut Random, prompt: &ChatPrompt) -> String {
     let (messages, (texts, known)) = (shown(prompt), material(prompt));
     let any = |random: &mut Random| texts[random.below(texts.len() as u64) as usize].clone();
     let mut facts: Vec<Value> = Vec::new();

@@ -4,6 +4,7 @@
 mod answers;
 mod calls;
 mod changes;
+mod meanwhile;
 mod records;
 
 use std::collections::BTreeMap;

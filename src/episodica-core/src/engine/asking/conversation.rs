@@ -63,6 +63,33 @@ pub(crate) struct ModelSession<'a> {
     pub control: &'a dyn CallControl,
     model: &'a dyn LanguageModel,
     asked: QuestionTrace,
+    /// How often records had been erased when the questions were written.
+    erasures: u64,
+}
+
+/// The most times in a row that work with a model is overtaken by changes of the records.
+const MOST_OVERTAKEN: usize = 3;
+
+/// Asks a model while others may change records. The caller has the turn.
+///
+/// # Errors
+/// `Conflict` if somebody did: the answers may be about what is gone.
+pub(crate) fn ask_meanwhile<T>(user: &OpenUser, ask: impl FnOnce() -> Result<T>) -> Result<T> {
+    let overtaken = &user.progress.overtaken;
+    // Whoever changes records all the time must not keep a model from learning at all.
+    let is_lent = user.turns.is_held_here();
+    if !is_lent || overtaken.load(Ordering::SeqCst) >= MOST_OVERTAKEN {
+        overtaken.store(0, Ordering::SeqCst);
+        return ask();
+    }
+    let steps = user.steps();
+    let answer = user.turns.lend(ask);
+    if user.steps() != steps {
+        overtaken.fetch_add(1, Ordering::SeqCst);
+        return Err(Error::new(ErrorKind::Conflict, "records were changed meanwhile"));
+    }
+    overtaken.store(0, Ordering::SeqCst);
+    answer
 }
 
 /// Starts a session with the configured model; `None` without one.
@@ -72,7 +99,8 @@ pub fn model_session<'a>(
     control: &'a dyn CallControl,
 ) -> Option<ModelSession<'a>> {
     let model = &**services.llm.as_ref()?;
-    Some(ModelSession { services, user, control, model, asked: QuestionTrace::default() })
+    let (asked, erasures) = (QuestionTrace::default(), user.notes.lock().closings());
+    Some(ModelSession { services, user, control, model, asked, erasures })
 }
 
 /// Writes the trace of questions, if the configuration enables it.
@@ -135,6 +163,11 @@ impl ModelSession<'_> {
         }
     }
 
+    /// Begins questions about the records as they were after so many erasures.
+    pub fn begin(&mut self, erasures: u64) {
+        self.erasures = erasures;
+    }
+
     /// The limits of the model's context window.
     pub fn budget(&self) -> WindowBudget {
         WindowBudget::of(self.model.context_window())
@@ -177,7 +210,8 @@ impl ModelSession<'_> {
         }
         let Some(_hold) = self.user.hold_to_note() else { return };
         let mut notes = self.user.notes.lock();
-        if notes.is_gone() {
+        // An answer may repeat what was erased since its question was written.
+        if notes.is_gone() || notes.closings() != self.erasures {
             return;
         }
         let answer = CachedAnswer {

@@ -7,6 +7,8 @@ use crate::store::{AnswerCache, UserTrace};
 pub(crate) struct NoteFiles {
     pub answers: Option<AnswerCache>,
     pub trace: Option<UserTrace>,
+    /// How often the files were closed, because records were about to be erased.
+    closings: u64,
     /// True once the user is deleted: nothing may be written any more.
     gone: bool,
 }
@@ -15,6 +17,11 @@ impl NoteFiles {
     /// Closes the files; the next use opens them again.
     pub fn close(&mut self) {
         (self.answers, self.trace) = (None, None);
+        self.closings += 1;
+    }
+
+    pub fn closings(&self) -> u64 {
+        self.closings
     }
 
     /// Closes the files for good: the user is deleted.

@@ -25,8 +25,8 @@ pub(crate) enum LogFreshness {
     Outdated,
 }
 
-/// Counts of the records that came from other processes. If one changes while a decision is made,
-/// the decision must be made again.
+/// Counts of the records that came from other processes, and of changes in steps. If one changes
+/// while a decision is made, the decision must be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DecisionBasis {
     episodes: u64,

@@ -1,5 +1,8 @@
 //! Turns: one holder at a time, in the order of arrival. A turn is not a lock: its holder may wait
 //! for a network or the interpreter, and waiting callers can be interrupted.
+//!
+//! Whoever forms memories has the turn until all is done. Whoever only changes a record takes a
+//! step: it waits for the holder's own steps, but not while the holder waits for a model.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex};
 
-use crate::control::CallControl;
+use crate::control::{CallControl, Uninterrupted};
 use crate::engine::callback_guard::{called_inside, serve, served_here};
 use crate::error::Result;
 
@@ -24,10 +27,18 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Gives out one turn at a time.
 #[derive(Debug, Default)]
 pub(crate) struct FormingTurns {
-    line: Mutex<WaitQueue>,
-    moved: Condvar,
+    turns: WaitLine,
+    /// Held by the holder of the turn, except while it is lent, and by whoever takes a step.
+    steps: WaitLine,
     /// True while a caller waits to form episodes of new messages.
     awaited: AtomicBool,
+}
+
+/// A line of callers, of which one is served at a time.
+#[derive(Debug, Default)]
+struct WaitLine {
+    queue: Mutex<WaitQueue>,
+    moved: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -49,8 +60,55 @@ impl WaitQueue {
     }
 }
 
+impl WaitLine {
+    /// Waits to be served until a deadline; `false` if it passes.
+    fn enter(&self, deadline: Option<Instant>, control: &dyn CallControl) -> Result<bool> {
+        let mut queue = self.queue.lock();
+        let ticket = queue.next;
+        queue.next += 1;
+        while queue.serving != ticket {
+            self.moved.wait_for(&mut queue, PATIENCE);
+            if queue.serving == ticket {
+                break;
+            }
+            // Checked without the lock: the check may have to wait for the interpreter.
+            drop(queue);
+            let outcome = control.check();
+            queue = self.queue.lock();
+            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if outcome.is_err() || is_late {
+                if queue.serving == ticket {
+                    queue.advance();
+                    self.moved.notify_all();
+                } else {
+                    queue.abandoned.insert(ticket);
+                }
+                return outcome.map(|()| false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn try_enter(&self) -> bool {
+        let mut queue = self.queue.lock();
+        let is_free = queue.next == queue.serving;
+        queue.next += u64::from(is_free);
+        is_free
+    }
+
+    fn leave(&self) {
+        self.queue.lock().advance();
+        self.moved.notify_all();
+    }
+}
+
 /// Permission to work; released when dropped, on the thread that took it.
-pub(crate) struct FormingTurn<'a>(&'a FormingTurns, PhantomData<*const ()>);
+pub(crate) struct FormingTurn<'a> {
+    of: &'a FormingTurns,
+    /// False for a step.
+    is_whole: bool,
+    not_sent: PhantomData<*const ()>,
+}
 
 /// The turns of a thread, to pass to threads that work for it.
 #[derive(Debug, Clone)]
@@ -110,9 +168,9 @@ impl FormingTurns {
         HELD.with_borrow(|held| held.contains(&self.address()))
     }
 
-    fn hand_out(&self) -> FormingTurn<'_> {
+    fn hand_out(&self, is_whole: bool) -> FormingTurn<'_> {
         HELD.with_borrow_mut(|held| held.push(self.address()));
-        FormingTurn(self, PhantomData)
+        FormingTurn { of: self, is_whole, not_sent: PhantomData }
     }
 
     /// Waits for the turn.
@@ -137,30 +195,43 @@ impl FormingTurns {
         if self.is_held_here() {
             return Err(called_inside("this operation"));
         }
-        let mut line = self.line.lock();
-        let ticket = line.next;
-        line.next += 1;
-        while line.serving != ticket {
-            self.moved.wait_for(&mut line, PATIENCE);
-            if line.serving == ticket {
-                break;
-            }
-            // Checked without the lock: the check may have to wait for the interpreter.
-            drop(line);
-            let outcome = control.check();
-            line = self.line.lock();
-            let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if outcome.is_err() || is_late {
-                if line.serving == ticket {
-                    line.advance();
-                    self.moved.notify_all();
-                } else {
-                    line.abandoned.insert(ticket);
-                }
-                return outcome.map(|()| None);
+        if !self.turns.enter(deadline, control)? {
+            return Ok(None);
+        }
+        match self.steps.enter(deadline, control) {
+            Ok(true) => Ok(Some(self.hand_out(true))),
+            refused => {
+                self.turns.leave();
+                refused.map(|_| None)
             }
         }
-        Ok(Some(self.hand_out()))
+    }
+
+    /// Waits for a step, in which records may be changed: not for a model that the holder of the
+    /// turn waits for.
+    ///
+    /// # Errors
+    /// As [`FormingTurns::take`].
+    pub fn take_step(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
+        if self.is_held_here() {
+            return Err(called_inside("this operation"));
+        }
+        self.steps.enter(None, control)?;
+        Ok(self.hand_out(false))
+    }
+
+    /// Does `work`, such as waiting for a model, while others take steps. The caller has the turn.
+    pub fn lend<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Lent<'a>(&'a WaitLine);
+        impl Drop for Lent<'_> {
+            fn drop(&mut self) {
+                // Steps are short, and `Uninterrupted` gives up none.
+                let _ = self.0.enter(None, &Uninterrupted);
+            }
+        }
+        self.steps.leave();
+        let _lent = Lent(&self.steps);
+        work()
     }
 
     /// Waits for the turn in order to form episodes of new messages. Returns `None` if another
@@ -183,20 +254,25 @@ impl FormingTurns {
     }
 
     pub fn try_take(&self) -> Option<FormingTurn<'_>> {
-        let mut line = self.line.lock();
-        let free = line.next == line.serving;
-        line.next += u64::from(free);
-        // Created only if it is given out: dropping a turn releases it.
-        free.then(|| self.hand_out())
+        if !self.turns.try_enter() {
+            return None;
+        }
+        if !self.steps.try_enter() {
+            self.turns.leave();
+            return None;
+        }
+        Some(self.hand_out(true))
     }
 }
 
 impl Drop for FormingTurn<'_> {
     fn drop(&mut self) {
-        let address = self.0.address();
+        let address = self.of.address();
         HELD.with_borrow_mut(|held| held.retain(|other| *other != address));
-        self.0.line.lock().advance();
-        self.0.moved.notify_all();
+        self.of.steps.leave();
+        if self.is_whole {
+            self.of.turns.leave();
+        }
     }
 }
 
@@ -205,7 +281,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::control::{CancelFlag, Uninterrupted};
+    use crate::control::CancelFlag;
 
     #[test]
     fn a_turn_is_exclusive_and_waiting_can_be_given_up() {
@@ -246,6 +322,27 @@ mod tests {
     }
 
     #[test]
+    fn a_step_waits_for_the_holder_but_not_for_what_it_waits_for() {
+        let turns = FormingTurns::default();
+        let turn = turns.take(&Uninterrupted).expect("free");
+        let flag = CancelFlag::default();
+        flag.cancel();
+        std::thread::scope(|scope| {
+            assert!(scope.spawn(|| turns.take_step(&flag).is_err()).join().expect("ends"));
+            turns.lend(|| {
+                let taken = scope.spawn(|| {
+                    let _step = turns.take_step(&Uninterrupted).expect("lent");
+                    turns.try_take().is_none() && turns.take_step(&Uninterrupted).is_err()
+                });
+                assert!(taken.join().expect("ends"));
+            });
+            assert!(scope.spawn(|| turns.take_step(&flag).is_err()).join().expect("ends"));
+        });
+        drop(turn);
+        assert!(turns.take_step(&Uninterrupted).is_ok());
+    }
+
+    #[test]
     fn who_comes_first_is_served_first() {
         let turns = Arc::new(FormingTurns::default());
         let served = Arc::new(Mutex::new(Vec::new()));
@@ -260,7 +357,7 @@ mod tests {
                         served.lock().push(number);
                     }
                 });
-                while turns.line.lock().next < number + 2 {
+                while turns.turns.queue.lock().next < number + 2 {
                     std::thread::yield_now();
                 }
                 handle

@@ -30,7 +30,10 @@ pub(crate) struct UserMemory {
     pub(super) following: Mutex<()>,
     /// The number of the next message according to the lines of other processes.
     pub(super) followed_seq: AtomicU64,
-    /// How many episodes came from other processes; and how many facts and notes of learning.
+    /// How often records were changed in a step, while others may have waited for a model.
+    pub(super) steps: AtomicU64,
+    /// How many episodes came from other processes or were changed in steps; and how many facts and
+    /// notes of learning.
     pub(super) foreign_episodes: AtomicU64,
     pub(super) foreign_facts: AtomicU64,
     /// Records of other processes that may lack a vector.
@@ -74,6 +77,7 @@ impl UserMemory {
             view: RwLock::new(opened.view),
             following: Mutex::default(),
             followed_seq: AtomicU64::new(opened.next_seq),
+            steps: AtomicU64::default(),
             foreign_episodes: AtomicU64::default(),
             foreign_facts: AtomicU64::default(),
             arrived: Mutex::default(),
@@ -84,6 +88,19 @@ impl UserMemory {
             vectors_changed: AtomicBool::new(opened.vectors_changed),
             segment: Mutex::new(opened.segment),
         }
+    }
+
+    /// Notes that records are changed in a step: decisions that began before are made again. The
+    /// caller has locked out other writers.
+    pub fn note_step(&self, episodes: bool, facts: bool) {
+        self.steps.fetch_add(1, Ordering::SeqCst);
+        self.foreign_episodes.fetch_add(episodes.into(), Ordering::SeqCst);
+        self.foreign_facts.fetch_add(facts.into(), Ordering::SeqCst);
+    }
+
+    /// How often records were changed in a step.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::SeqCst)
     }
 
     /// Marks the segment as outdated.

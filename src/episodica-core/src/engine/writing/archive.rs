@@ -63,7 +63,7 @@ pub(crate) fn shelve_records(
     shelving: ArchiveChange,
     control: &dyn CallControl,
 ) -> Result<Vec<AnyRecord>> {
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let now = services.clock.now();
     let (mut facts, mut episodes) = (Vec::new(), Vec::new());
@@ -94,6 +94,7 @@ pub(crate) fn shelve_records(
     if !episodes.is_empty() {
         let learned = still_learned(services, user, &episodes);
         commit_episodes(services, user, &episodes, &learned, basis)?;
+        user.note_step(true, true);
         let mut view = user.view.write();
         for state in &learned {
             if let StateRecord::Learned { episode_id, .. } = state {

@@ -25,7 +25,7 @@ pub(crate) fn close_fact(
     at: Option<Moment>,
     control: &dyn CallControl,
 ) -> Result<Arc<SemanticMemory>> {
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let now = services.clock.now();
     let known = match user.find(id).ok_or_else(|| unknown(id))? {

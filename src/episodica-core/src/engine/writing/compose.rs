@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::control::{CallControl, patiently};
 use crate::engine::asking::conversation::{
-    ModelReply, ModelSession, QuestionOutcome, model_session,
+    ModelReply, ModelSession, QuestionOutcome, ask_meanwhile, model_session,
 };
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::turn::HeldTurns;
@@ -125,8 +125,10 @@ pub(crate) fn asked_at_once<T: Sync, A: Send>(
 ) -> Result<Vec<A>> {
     let answers: Mutex<Vec<Option<Result<A>>>> = Mutex::new(pieces.iter().map(|_| None).collect());
     let next = AtomicUsize::new(0);
+    let erasures = user.notes.lock().closings();
     let work = &|| {
         let Some(mut conversation) = model_session(services, user, control) else { return };
+        conversation.begin(erasures);
         while let Some((number, piece)) = take(&next, pieces) {
             let answer = ask(&mut conversation, piece);
             answers.lock()[number] = Some(answer);
@@ -134,16 +136,23 @@ pub(crate) fn asked_at_once<T: Sync, A: Send>(
     };
     let held = HeldTurns::here();
     // The calls wait more than they compute, so they use threads of their own and the caller's.
-    std::thread::scope(|scope| {
-        for _ in 1..pieces.len().min(services.config.llm_concurrency) {
-            let held = held.clone();
-            scope.spawn(move || {
-                held.adopt();
-                work();
-            });
-        }
-        work();
-    });
+    let ask = || {
+        std::thread::scope(|scope| {
+            for _ in 1..pieces.len().min(services.config.llm_concurrency) {
+                let held = held.clone();
+                scope.spawn(move || {
+                    held.adopt();
+                    work();
+                });
+            }
+            work();
+        });
+        Ok(())
+    };
+    if pieces.is_empty() {
+        return Ok(Vec::new());
+    }
+    ask_meanwhile(user, ask)?;
     answers.into_inner().into_iter().flatten().collect()
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn update_text(
     content: &str,
     control: &dyn CallControl,
 ) -> Result<AnyRecord> {
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let by_user = |prompt_version| TextProvenance {
         method: BY_USER.to_owned(),
@@ -67,6 +67,7 @@ pub(crate) fn update_text(
             let to = services.indexing();
             let rows = to.embed(&[&*content], control)?;
             let writer = user.lock_writer_on(basis, true, &to)?;
+            user.note_step(false, true);
             user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
             let rows = rows.as_ref().map(|rows| rows.view());
             user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
@@ -85,6 +86,7 @@ pub(crate) fn update_text(
             let edited = std::slice::from_ref(&episode);
             let learned = still_learned(services, user, edited);
             commit_episodes(services, user, edited, &learned, basis)?;
+            user.note_step(true, true);
             if !learned.is_empty() {
                 user.view.write().backlog.nothing_to_learn(&episode.episode_id);
             }
@@ -104,7 +106,7 @@ pub(crate) fn delete_records(
     choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
     control: &dyn CallControl,
 ) -> Result<DeleteReport> {
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let mut erasure = erasure_of(choose(user));
     if erasure == UserErasure::default() {
@@ -120,6 +122,7 @@ pub(crate) fn delete_records(
     // The erasure removes the files of answers and traces; data kept in memory would restore
     // them.
     user.notes.lock().close();
+    user.note_step(true, true);
     user.progress.forget_stated();
     *user.recalled.lock() = Default::default();
     services.counters.forget(&user.owner.user);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::control::CallControl;
 use crate::engine::asking::conversation::{
-    ModelReply, ModelSession, QuestionOutcome, model_session,
+    ModelReply, ModelSession, QuestionOutcome, ask_meanwhile, model_session,
 };
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
@@ -53,9 +53,19 @@ pub(crate) fn learn_from_written(
         if !user.view.read().backlog.unlearned().contains_key(id) {
             continue;
         }
-        decide_anew(services, control, || match model_session(services, user, control) {
-            Some(mut conversation) => learn_by_model(services, &mut conversation, episode),
-            None => Ok(()),
+        decide_anew(services, control, || {
+            // Another decision is about the episode as it is by then.
+            let waiting = {
+                let view = user.view.read();
+                let waits = view.backlog.unlearned().contains_key(id);
+                view.episodes.by_id(id).filter(|_| waits).cloned()
+            };
+            match (waiting, model_session(services, user, control)) {
+                (Some(episode), Some(mut conversation)) => {
+                    learn_by_model(services, &mut conversation, &episode)
+                }
+                _ => Ok(()),
+            }
         })?;
     }
     Ok(())
@@ -72,7 +82,11 @@ pub(crate) fn learn_by_model(
     let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
     let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
         Some(stated) => stated,
-        None => conversation.find_facts(episode)?,
+        None => {
+            let erasures = user.notes.lock().closings();
+            conversation.begin(erasures);
+            ask_meanwhile(user, || conversation.find_facts(episode))?
+        }
     };
     if origin.is_some() {
         withdraw_stand_ins(services, user, &[episode.episode_id.as_str()], basis)?;

@@ -196,7 +196,11 @@ fn form_once(
         BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message
     );
     let drafts: Vec<EpisodeDraft> = match services.llm {
-        Some(_) if by_model => cut_by_model(services, user, &groups, control)?,
+        Some(_) if by_model => {
+            let cut = cut_by_model(services, user, &groups, control);
+            // What was shown without being cut is shown again.
+            cut.inspect_err(|_| user.progress.seen.lock().clear())?
+        }
         _ => {
             let (readings, config) = (Arc::clone(&user.progress.readings), services.config.clone());
             let messages = groups.iter().flat_map(|group| &group.messages);

@@ -24,7 +24,7 @@ pub(crate) fn keep_side(
     side: KeptSide,
     control: &dyn CallControl,
 ) -> Result<()> {
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let now = services.clock.now();
     let (old, new) = (user.bare_id(old), user.bare_id(new));

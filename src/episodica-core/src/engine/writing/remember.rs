@@ -101,7 +101,7 @@ pub(crate) fn remember_fact(
     if let Some(procedure) = &statement.procedure {
         return remember_procedure(services, user, procedure, &statement, control);
     }
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let now = services.clock.now();
     let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
@@ -255,7 +255,7 @@ fn remember_procedure(
     statement: &StatedFact,
     control: &dyn CallControl,
 ) -> Result<RememberedFact> {
-    let _turn = user.turns.take(control)?;
+    let _step = user.turns.take_step(control)?;
     let basis = user.basis();
     let now = services.clock.now();
     let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
@@ -297,8 +297,8 @@ fn remember_procedure(
     Ok((fact, StatementOutcome::Added))
 }
 
-/// Appends records to the log and adds them to the view; returns the last one. The caller holds the
-/// user's `FormingTurn`.
+/// Appends records to the log and adds them to the view; returns the last one. The caller has taken
+/// a step.
 pub(crate) fn put_facts(
     services: &EngineServices,
     user: &OpenUser,
@@ -330,6 +330,10 @@ pub(crate) fn append_facts(
     user.store.append_semantic(facts, &[], &[])?;
     user.note_change();
     let mut view = user.view.write();
+    // A new fact changes no decision about others.
+    if facts.iter().any(|fact| view.facts.by_id(&fact.memory_id).is_some()) {
+        user.note_step(false, true);
+    }
     for (row, fact) in facts.iter().enumerate() {
         let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
         view.put_fact(Arc::clone(fact), row, &to)?;

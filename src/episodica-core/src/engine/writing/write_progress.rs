@@ -25,6 +25,8 @@ pub(crate) struct WriteProgress {
     pub leaving: Mutex<HashSet<String>>,
     /// Held while the messages of a window get their vectors.
     pub embedding: Mutex<()>,
+    /// How often in a row work with a model was overtaken by changes of the records.
+    pub overtaken: AtomicUsize,
     /// Number of messages in the log when vectors were last postponed.
     pub lingered: AtomicUsize,
 }
@@ -40,7 +42,8 @@ impl WriteProgress {
         }
     }
 
-    /// Drops the facts of episodes that another process has learned from.
+    /// Drops the facts of episodes that another process has learned from, or that may tell of what
+    /// is erased.
     pub fn forget_stated(&self) {
         *self.stated.lock() = HashMap::new();
     }
