@@ -172,6 +172,8 @@ def add(
     messages, left, notes = checked(conversation)
     _refuse_misread(conversation, messages, [*conversation.left_out, *left])
     policy = choices.policy(memory)
+    gone = set() if choices.adds_deleted else _deleted(memory, user, conversation, messages)
+    messages = [one for one in messages if one["message_id"] not in gone]
     added = memory._engine.add_messages(
         user, messages, None, policy, progress, skips_deleted=not choices.adds_deleted
     )
@@ -194,7 +196,7 @@ def add(
         semantic_memories=stated["new"],
         known=added.duplicates + stated["known"],
         edited=added.edited,
-        deleted=added.deleted + stated["deleted"],
+        deleted=added.deleted + len(gone) + stated["deleted"],
         skipped=len(left),
         secrets=added.secrets + stated["hidden"],
         left_out=tuple(map(str, left)),
@@ -232,6 +234,17 @@ def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> 
 def _is_known(memory: OpenStore, user: str, conversation: Conversation) -> bool:
     """Whether a message of the conversation is in the memory already."""
     return any(queries.get(memory, user, one) is not None for one in conversation.ids if one)
+
+
+def _deleted(
+    memory: OpenStore, user: str, conversation: Conversation, messages: list[dict[str, Any]]
+) -> set[str]:
+    """The ids of messages that the user deleted in the words of another branch."""
+    held = {one["message_id"] for one in messages}
+    versions = {own: of for own, of in conversation.versions.items() if own in held}
+    asked = [other for of in versions.values() for other in of]
+    gone = set(memory._engine.deleted_among(user, asked)) if asked else set()
+    return {own for own, of in versions.items() if not gone.isdisjoint(of)}
 
 
 def _state(memory: OpenStore, user: str, statement: Statement, choices: Choices) -> str:

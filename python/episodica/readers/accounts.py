@@ -52,6 +52,16 @@ def path_to(
     return path[::-1]
 
 
+def versions_of(messages: Iterable[tuple[object, object, object]]) -> dict[str, tuple[str, ...]]:
+    """By id the other messages with the same parent and role, from ids, parents and roles."""
+    beside: dict[tuple[object, object], list[str]] = {}
+    for own, parent, role in messages:
+        if isinstance(own, str) and isinstance(parent, (str, int)):
+            beside.setdefault((parent, role), []).append(own)
+    several = (ids for ids in beside.values() if len(ids) > 1)
+    return {own: tuple(one for one in ids if one != own) for ids in several for own in ids}
+
+
 def is_chatgpt(value: Mapping[str, Any]) -> bool:
     """Whether `value` is a conversation with ChatGPT. Its ``mapping`` may be null."""
     return isinstance(value.get("mapping"), (Mapping, type(None))) and "mapping" in value
@@ -71,6 +81,10 @@ def chatgpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[T
             continue
         when = _epoch(message.get("create_time"))
         talk.add({**said, "id": message.get("id"), "timestamp": when})
+    held = ((one.get("message"), one.get("parent")) for one in mapping.values())
+    spoken = ((one, parent) for one, parent in held if isinstance(one, Mapping))
+    told = ((one.get("id"), parent, _author(one)) for one, parent in spoken)
+    talk.tell_versions(versions_of(told))
     talk.leave_branches(_count(mapping) - len(shown_last))
     yield talk
 
@@ -129,6 +143,11 @@ def _time(node: Mapping[str, Any]) -> float:
     message = node.get("message")
     when = message.get("create_time") if isinstance(message, Mapping) else None
     return float(when) if isinstance(when, (int, float)) else 0.0
+
+
+def _author(message: Mapping[str, Any]) -> str:
+    author = message.get("author")
+    return str((author if isinstance(author, Mapping) else {}).get("role") or "user")
 
 
 def _of_chatgpt(message: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
@@ -262,6 +281,10 @@ def claude(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Ta
                 "timestamp": message.get("created_at"),
             }
         )
+    told = (
+        (one.get("uuid"), one.get("parent_message_uuid"), one.get("sender")) for one in messages
+    )
+    talk.tell_versions(versions_of(told))
     for _ in range(len(entry["chat_messages"]) - len(messages)):
         talk.leave("no message", is_fault=True)
     talk.leave_branches(len(messages) - len(shown_last))

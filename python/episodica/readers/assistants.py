@@ -13,7 +13,7 @@ from typing import Any
 from ..inputs.chat import text_of
 from ..inputs.names import named
 from . import dates
-from .accounts import path_to, talk_of
+from .accounts import path_to, talk_of, versions_of
 from .conversation import NO_WORDS, Conversation, Talk, mappings, text_of_html, without_elements
 from .source import Item, Source
 
@@ -145,6 +145,8 @@ def open_webui(entry: Mapping[str, Any], number: int, source: Source) -> Iterato
         if isinstance(content, str):
             content = without_elements(content, _FOLDED, _FOLDED_END)
         _add(talk, message, content, str(message.get("role") or "user"))
+    told = ((key, one.get("parentId"), one.get("role")) for key, one in nodes.items())
+    talk.tell_versions(versions_of(told))
     talk.leave_branches(len(nodes) - len(shown_last))
     yield talk
 
@@ -182,12 +184,20 @@ def librechat(entry: Mapping[str, Any], number: int, source: Source) -> Iterator
         parts = message.get("content")
         content = message.get("text") or parts
         _add(talk, message, content, "user" if is_user else "assistant")
-    talk.leave_branches(_total(held) - len(shown_last))
+    nodes = list(_all(held))
+    told = (
+        (one.get("messageId"), one.get("parentMessageId"), one.get("isCreatedByUser"))
+        for one in nodes
+    )
+    talk.tell_versions(versions_of(told))
+    talk.leave_branches(len(nodes) - len(shown_last))
     yield talk
 
 
-def _total(messages: list[Mapping[str, Any]]) -> int:
-    return sum(1 + _total(one.get("children") or []) for one in messages)
+def _all(messages: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for one in messages:
+        yield one
+        yield from _all(one.get("children") or [])
 
 
 def _shown(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -79,10 +79,12 @@ class Conversation:
     position of the first message here. ``lines`` holds the line of each message where the format
     has lines. ``left_out`` names the parts that were not read, ``notes`` the changes. ``date`` is
     the date of messages without a date, at worst the date of the file. ``has_unique_ids`` says that
-    the ids of the messages are the same in every copy of the chat. ``ids`` has an id for each
-    message without an id. ``is_local`` says that the times came without an offset; they are written
-    as if they were in UTC. ``edited`` has the positions of messages that are marked as edited, and
-    ``owner`` the name of the person whose account was exported.
+    the ids of the messages are the same in every copy of the chat, ``is_to_minutes`` that some
+    copies of it have no seconds. ``ids`` has an id for each message without an id. ``is_local``
+    says that the times came without an offset; they are written as if they were in UTC. ``edited``
+    has the positions of messages that are marked as edited, and ``owner`` the name of the person
+    whose account was exported. ``versions`` has, by the file's id of a message, the ids of the
+    messages in its place on other branches: the same question or answer in other words.
     """
 
     name: str
@@ -97,11 +99,13 @@ class Conversation:
     chat: str | None = None
     date: Any = None
     is_file_date: bool = False
+    is_to_minutes: bool = False
     has_unique_ids: bool = False
     ids: tuple[str | None, ...] = ()
     is_local: bool = False
     edited: tuple[int, ...] = ()
     owner: str | None = None
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def skipped(self) -> int:
@@ -140,6 +144,7 @@ class Talk:
         self.is_file_date = False
         self.is_local = False
         self.owner: str | None = None
+        self.is_to_minutes = False
         # What the metadata of the next messages begins with.
         self.about: dict[str, Any] = (
             {"conversation": title} if isinstance(title, str) and title else {}
@@ -148,6 +153,7 @@ class Talk:
         self._has_unique_ids = has_unique_ids
         self._session = session
         self._lines: list[int] = []
+        self._versions: dict[str, tuple[str, ...]] = {}
         self._left: list[LeftOut] = []
         self._cut: Counter[str] = Counter()
         self._nameless: Counter[str] = Counter()
@@ -206,6 +212,10 @@ class Talk:
         """Leaves a part of a message out; such parts are counted by their reason."""
         self._cut[why] += 1
 
+    def tell_versions(self, versions: Mapping[str, tuple[str, ...]]) -> None:
+        """Notes which messages of other branches stand in the place of one of these."""
+        self._versions.update(versions)
+
     def leave_branches(self, count: int) -> None:
         """Notes messages that are left out because another branch of the chat was shown last."""
         if count > 0:
@@ -247,6 +257,8 @@ class Talk:
             chat=self._chat,
             date=self.date,
             is_file_date=self.is_file_date,
+            is_to_minutes=self.is_to_minutes,
+            versions=self._versions,
             has_unique_ids=self._has_unique_ids,
             is_local=self.is_local,
             edited=tuple(self._edited),

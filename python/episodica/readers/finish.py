@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +31,7 @@ _DEEPEST = 50
 # Undated messages follow each other in steps of this size.
 _STEP = timedelta(microseconds=1)
 _LENGTH = 32
+_SECONDS = re.compile(r"(T\d\d:\d\d):\d\d(?:\.\d{1,6})?")
 _SAID = ("role", "type", "name", "content", "parts", "blocks", "tool_calls", "tool_call_id")
 # How many of these say who speaks.
 _SPEAKER = 3
@@ -80,6 +82,8 @@ class _Ids:
         own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
         said = [named.get(key) for key in _SAID]
         when = None if conversation.is_file_date else _instant(named.get("timestamp"))
+        if conversation.is_to_minutes:
+            when = _minute(when)
         chat = None if conversation.has_unique_ids and own else conversation.chat
         if len(own) >= _LONG_ID:
             content = _hash(said)
@@ -114,6 +118,13 @@ def _instant(when: object) -> object:
         if isinstance(when, str) and (moment := datetime.fromisoformat(when)).utcoffset():
             return moment.timestamp()
     return when
+
+
+def _minute(when: object) -> object:
+    """A moment as a copy of the chat without seconds tells it."""
+    if isinstance(when, str):
+        return _SECONDS.sub(r"\1", when)
+    return when - when % 60 if isinstance(when, (int, float)) else when
 
 
 def _has_clock(when: object) -> bool:

@@ -150,6 +150,8 @@ def read_lines(
     clock = _Clock(order.day_first, source.date)
     talk, reading = Talk(source.name), _Reading()
     talk.is_local = not any(dates.has_zone(start.date) for start in starts)
+    # The same chat is exported with seconds by one phone, and without by another.
+    talk.is_to_minutes = form is _dated
     if not order.is_told:
         talk.note(dates.untold(order))
     for number, line in source.lines():

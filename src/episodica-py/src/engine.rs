@@ -410,6 +410,17 @@ impl PyEngine {
         self.run(py, None, |core, control| core.is_statement_deleted(user_id, source, control))
     }
 
+    /// Those of these ids of messages that the user has deleted.
+    fn deleted_among(
+        &self,
+        py: Python<'_>,
+        user_id: &str,
+        ids: Vec<String>,
+    ) -> PyResult<Vec<String>> {
+        let ids = &ids;
+        self.run(py, None, |core, control| core.deleted_among(user_id, ids.clone(), control))
+    }
+
     fn close_fact<'py>(
         &self,
         py: Python<'py>,

@@ -72,6 +72,25 @@ impl Engine {
         asked.map(Option::unwrap_or_default)
     }
 
+    /// Those of these ids of messages that the user has deleted.
+    ///
+    /// # Errors
+    /// `Io`; `Interrupted`.
+    pub fn deleted_among(
+        &self,
+        user_id: &str,
+        mut ids: Vec<String>,
+        control: &dyn CallControl,
+    ) -> Result<Vec<String>> {
+        let asked = self.with_user(user_id, control, |user| {
+            let _writer = user.lock_writer(&self.services.indexing())?;
+            let marks = DeletedMarks::read(&self.services, user)?;
+            ids.retain(|id| is_deleted(&marks, user, id));
+            Ok(std::mem::take(&mut ids))
+        });
+        asked.map(Option::unwrap_or_default)
+    }
+
     /// Ends a fact at `at` (`None` = now), because the user or the application says so. It then has
     /// an end, and stays in its history.
     ///
