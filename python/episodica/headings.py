@@ -21,7 +21,7 @@ _CHINESE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The headings, and what stands around a date, a former text and an earlier quotation."""
+    """The headings, and the words around a date, a former text and an earlier quotation."""
 
     headings: dict[str, str]
     since: str

@@ -11,7 +11,7 @@ _BETWEEN = re.compile(r"[^\w'\u2019\ufffd-]+")
 
 
 def people_named(name: str, people: Iterable[str]) -> list[str]:
-    """The people whom a name means: one if it is clear, several if it is not, none if nobody.
+    """The speakers of a name: one if it is clear, several if it is not, or none.
 
     A whole name goes before a part of it. Letters are compared without case, and however accents
     are written.

@@ -1,4 +1,4 @@
-"""Profiles: what is known about a user and was ended by nobody, by category.
+"""Profiles: the facts about a user that were not ended, by category.
 
 A view over the facts: nothing is stored. Sentences of a model or of the application come first,
 then quotations, the newest first. An earlier quotation about the same thing, or in nearly the same
@@ -377,7 +377,7 @@ def _person(fact: SemanticMemory) -> str:
 
 
 class _Whom:
-    """Whom the names of a memory mean: "Tom" is Tom Becker where no other Tom speaks."""
+    """The speakers by their names: "Tom" is Tom Becker where no other Tom speaks."""
 
     def __init__(self, facts: Iterable[SemanticMemory]) -> None:
         speakers = {fact.speaker for fact in facts if fact.speaker}
@@ -385,7 +385,7 @@ class _Whom:
         self._known: dict[str, set[str]] = {}
 
     def names(self, name: str) -> set[str]:
-        """The name, and that of the only speaker whom it means."""
+        """The name, and that of the only speaker that has it."""
         if name not in self._known:
             meant = people_named(name, self._speakers)
             only = {meant[0].casefold()} if len(meant) == 1 else set()
@@ -405,7 +405,7 @@ def _names_of(
 ) -> set[str]:
     """The names of the user: the id and a name that was stated, else the main speaker's name.
 
-    A speaker whom the id means goes before the main one. Without messages, the name with most
+    A speaker that the id names goes before the main one. Without messages, the name with most
     facts of a model. An account without a name is never the user.
     """
     own = {user.casefold(), *_UNNAMED}

@@ -500,9 +500,9 @@ def profile(
 ) -> Profile:
     """What is known about a user, by category, with the facts that were superseded.
 
-    It has what nobody has ended. Without a model a quotation says what was true on its day. At
-    most 50 facts of personal information, 100 of work history, 200 preferences, 50 relationships
-    and 50 goals; the least important ones are left out first.
+    It has the facts that were not ended. Without a model a quotation says what was true on its
+    day. At most 50 facts of personal information, 100 of work history, 200 preferences, 50
+    relationships and 50 goals; the least important ones are left out first.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def profile(args: argparse.Namespace, out: Output) -> None:
-    """Prints the profile of a user: the facts that nobody has ended, as Markdown."""
+    """Prints the profile of a user: the facts that were not ended, as Markdown."""
     with opened(args) as memory:
         user = user_of(args, memory)
         found = memory.profile(user, of=args.of, max_tokens=args.max_tokens, language=args.language)

@@ -70,7 +70,7 @@ class Speakers:
         )
 
     def _only_one(self, me: str) -> str:
-        """The one whom a name means; an error if that is nobody or not clear."""
+        """The speaker of a name; an error if there is none or several."""
         people = [name for name, _ in self._heard.most_common()]
         found = people_named(me, people)
         if len(found) == 1:

@@ -214,7 +214,7 @@ def has_time(text: str) -> bool:
 
 
 def has_zone(text: str) -> bool:
-    """Whether the date names its zone; others are in the zone of whoever wrote the file."""
+    """Whether the date names its zone; others are in the zone of the file's writer."""
     found = _matched(text)
     return found is not None and found.groupdict().get("zone") is not None
 

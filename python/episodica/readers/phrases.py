@@ -45,7 +45,7 @@ _UNIT = (
     r"(?:[smh]|(?:sec|sek|seg|min|hr|std|hour|stund|heure|hora|or[ae]|uur)[^\W\d_]{0,5}"
     r"|秒|分钟?)"
 )
-# A call that took place, or was not taken: with how long it was, or what became of it.
+# A call that took place, or was not taken: with its length or its outcome.
 _CALLED = re.compile(
     r"(?:(?:silenced|stummgeschalteter|group) )?"
     r"(?:(?:voice|video) call|(?:sprach|video)anruf|(?:video)?llamada(?: de (?:voz|grupo))?"

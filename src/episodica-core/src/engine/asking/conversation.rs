@@ -73,10 +73,10 @@ const MOST_OVERTAKEN: usize = 3;
 /// Asks a model while others may change records. The caller has the turn.
 ///
 /// # Errors
-/// `Conflict` if somebody did: the answers may be about what is gone.
+/// `Conflict` if a caller did: the answers may be about deleted records.
 pub(crate) fn ask_meanwhile<T>(user: &OpenUser, ask: impl FnOnce() -> Result<T>) -> Result<T> {
     let overtaken = &user.progress.overtaken;
-    // Whoever changes records all the time must not keep a model from learning at all.
+    // Frequent changes of records must not keep a model from learning at all.
     let is_lent = user.turns.is_held_here();
     if !is_lent || overtaken.load(Ordering::SeqCst) >= MOST_OVERTAKEN {
         overtaken.store(0, Ordering::SeqCst);
@@ -163,7 +163,7 @@ impl ModelSession<'_> {
         }
     }
 
-    /// Begins questions about the records as they were after so many erasures.
+    /// Begins questions about the records as they were after this number of erasures.
     pub fn begin(&mut self, erasures: u64) {
         self.erasures = erasures;
     }
@@ -210,7 +210,7 @@ impl ModelSession<'_> {
         }
         let Some(_hold) = self.user.hold_to_note() else { return };
         let mut notes = self.user.notes.lock();
-        // An answer may repeat what was erased since its question was written.
+        // An answer may repeat words that were erased since its question was written.
         if notes.is_gone() || notes.closings() != self.erasures {
             return;
         }

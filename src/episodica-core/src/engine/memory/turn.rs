@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct FormingTurns {
     turns: WaitLine,
-    /// Held by the holder of the turn, except while it is lent, and by whoever takes a step.
+    /// Held by the holder of the turn, except while it is lent, and by a caller that takes a step.
     steps: WaitLine,
     /// True while a caller waits to form episodes of new messages.
     awaited: AtomicBool,

@@ -198,7 +198,7 @@ fn form_once(
     let drafts: Vec<EpisodeDraft> = match services.llm {
         Some(_) if by_model => {
             let cut = cut_by_model(services, user, &groups, control);
-            // What was shown without being cut is shown again.
+            // Records that were shown without being cut are shown again.
             cut.inspect_err(|_| user.progress.seen.lock().clear())?
         }
         _ => {

@@ -1,4 +1,4 @@
-//! Names the subject of a statement that does not name it, so that a fact about somebody else never
+//! Names the subject of a statement that does not name it, so that one about another person never
 //! reads as one about the user.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! What stands before and after each piece: the highest scores, and the last words of another.
+//! The surroundings of each piece: the highest scores, and the last words of another.
 
 use super::layout::PieceFacts;
 use super::pieces::Piece;
