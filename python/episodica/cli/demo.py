@@ -29,7 +29,7 @@ _SAMPLE_QUESTIONS = (
     Question("Who is Mira's boss?", "Teresa", ("D12:8",)),
     Question("Is Oskar allergic to anything?", "Walnuts", ("D2:3",)),
     Question("How did Mira break her ankle?", "Carrying her dog downstairs", ("D3:3",)),
-    Question("When does the bakery open?", "On 15 March, a week late", ("D12:5",)),
+    Question("What's Mira's dog called?", "Pickle", ("D1:11", "D1:12", "D1:15")),
     Question("What's the name of Lena's baby?", "Juno Beatrix", ("D10:1",)),
 )
 _FACTS, _EPISODES = 10, 12
