@@ -101,7 +101,7 @@ pub fn assert_same_answers(engine: &Engine, disk: &Disk, case: &str) -> u64 {
             let (own, other) =
                 (answers(engine, query, kind, method), answers(&fresh, query, kind, method));
             let same = own.len() == other.len()
-                && own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 1e-5);
+                && own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < 5e-3);
             // Ties of fused ranks are ordered by slot, and a rewritten episode has a new slot.
             assert!(
                 same || method == SearchMethod::Rrf && own.keys().eq(other.keys()),
