@@ -14,22 +14,23 @@ ASKED = "Is the Zorvex ointment safe for my eczema?"
 AGAIN = "Is the Zorvex ointment safe for eczema on the hands?"
 ANSWER, OTHER = "Ask a pharmacist about it.", "A pharmacist knows."
 WORD = "Zorvex"
+# A greeting, its answer, and a question on two branches, each with an answer: who says it, what,
+# and the number of the message before it.
+SAID = [
+    ("user", "Good morning!", None),
+    ("assistant", "Good morning, what can I do?", 0),
+    ("user", ASKED, 1),
+    ("assistant", ANSWER, 2),
+    ("user", AGAIN, 1),
+    ("assistant", OTHER, 4),
+]
 IDS = [f"3f6c1a2e-{number:04}-4d5e-8f90-aabbccddeeff" for number in range(6)]
 
 
 def chatgpt(last: int) -> Any:
-    """A greeting, its answer, and a question on two branches, each with an answer."""
-    said = [
-        ("user", "Good morning!", None),
-        ("assistant", "Good morning, what can I do?", 0),
-        ("user", ASKED, 1),
-        ("assistant", ANSWER, 2),
-        ("user", AGAIN, 1),
-        ("assistant", OTHER, 4),
-    ]
     mapping: dict[str, Any] = {}
-    for number, (role, text, parent) in enumerate(said):
-        children = [IDS[at] for at, one in enumerate(said) if one[2] == number]
+    for number, (role, text, parent) in enumerate(SAID):
+        children = [IDS[at] for at, one in enumerate(SAID) if one[2] == number]
         mapping[IDS[number]] = {
             "id": IDS[number],
             "parent": None if parent is None else IDS[parent],
@@ -46,24 +47,16 @@ def chatgpt(last: int) -> Any:
 
 
 def claude(last: int) -> Any:
-    said = [
-        ("human", "Good morning!", None),
-        ("assistant", "Good morning, what can I do?", 0),
-        ("human", ASKED, 1),
-        ("assistant", ANSWER, 2),
-        ("human", AGAIN, 1),
-        ("assistant", OTHER, 4),
-    ]
     root = "00000000-0000-4000-8000-000000000000"
     messages = [
         {
             "uuid": IDS[number],
             "parent_message_uuid": root if parent is None else IDS[parent],
-            "sender": sender,
+            "sender": "human" if role == "user" else role,
             "text": text,
             "created_at": f"2026-02-01T10:0{number}:00Z",
         }
-        for number, (sender, text, parent) in enumerate(said)
+        for number, (role, text, parent) in enumerate(SAID)
     ]
     # The last message of the list ends the branch that was shown last.
     shown = [one for one in messages if one["uuid"] != IDS[last]] + [messages[last]]

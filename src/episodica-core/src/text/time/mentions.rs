@@ -30,7 +30,7 @@ pub fn mentions(text: &str, anchor: Moment) -> Vec<TimeMention> {
 }
 
 /// [`mentions`] of a text in a known language, for texts too short to detect it.
-pub(crate) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
+pub(super) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
     let today = anchor.local().date();
     if !(1..=9999).contains(&today.year()) {
         return Vec::new();
