@@ -152,6 +152,10 @@ class Awaiter:
         except BaseException:  # such as Ctrl-C
             future.cancel()
             raise
+        finally:
+            # A loop that has ended begins nothing any more.
+            if not loop.is_running() and inspect.getcoroutinestate(work) == _NOT_BEGUN:
+                work.close()
 
     def _result(self, name: str, future: Future[Any], place: tuple[AbstractEventLoop, int]) -> Any:
         loop, thread = place

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import json
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -390,6 +392,32 @@ def test_a_loop_that_ended_holds_nobody_up(store: Path) -> None:
     with MemorySystem(store) as again:
         assert again.verify().errors == 0
         assert again.stats("ann")["messages"] == 48
+
+
+def test_what_a_loop_never_began_leaves_no_warning(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def made() -> AsyncMemorySystem:
+        return AsyncMemorySystem(store, **functions(Shared()))
+
+    def asked(*given: Any, **options: Any) -> asyncio.Handle:
+        handle = schedule(*given, **options)
+        scheduled.set()
+        return handle
+
+    loop = asyncio.new_event_loop()
+    memory = loop.run_until_complete(made())._memory
+    scheduled, schedule = threading.Event(), loop.call_soon_threadsafe
+    monkeypatch.setattr(loop, "call_soon_threadsafe", asked)
+    with warnings.catch_warnings(record=True) as heard, ThreadPoolExecutor(1) as threads:
+        warnings.simplefilter("always")
+        added = threads.submit(memory.add_messages, "ann", NOTES)
+        assert scheduled.wait(20)
+        loop.close()
+        added.result(20)
+        memory.close(timeout=0)
+        gc.collect()
+    assert not [str(warning.message) for warning in heard if "await" in str(warning.message)]
 
 
 FORKED = """

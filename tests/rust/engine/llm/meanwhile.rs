@@ -45,13 +45,14 @@ impl Gate {
     fn pass(&self) {
         let mut state = self.state.lock().unwrap();
         state.calls += 1;
-        let own = state.calls;
-        while state.held == Some(own) {
+        // Others may pass while one is held, so each touches only its own state.
+        if state.held == Some(state.calls) {
             state.is_inside = true;
             self.moved.notify_all();
-            state = self.moved.wait(state).unwrap();
+            let opened = |state: &mut GateState| state.held.is_some();
+            state = self.moved.wait_while(state, opened).unwrap();
+            state.is_inside = false;
         }
-        state.is_inside = false;
     }
 
     /// Waits until a call is held back; `false` if `is_done` is true first.
