@@ -53,11 +53,12 @@ def test_a_query_of_several_words_needs_no_quotes(
     assert "did you mean `alice`?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("query", ["where does she live", "她住在哪里？", "どこに住んでいる"])
 @pytest.mark.parametrize("command", ["search", "context", "explain", "recall"])
 def test_a_word_before_a_quoted_query_is_a_user(
-    users: list[str], capsys: pytest.CaptureFixture[str], command: str
+    users: list[str], capsys: pytest.CaptureFixture[str], command: str, query: str
 ) -> None:
-    assert main([command, "nobody", "where does she live"]) == 1
+    assert main([command, "nobody", query]) == 1
     told = capsys.readouterr().err
     assert "no such user: `nobody`" in told
     assert "the store has `alice`" in told

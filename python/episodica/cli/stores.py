@@ -130,7 +130,8 @@ def user_and_query(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, st
             f"which query? `{shown(words[0])}` is a user",
             hint=f"write the query after the user, or `--user {shown(words[0])}` before it",
         )
-    is_quoted = any(" " in word for word in words[1:])
+    # Chinese and Japanese write no spaces.
+    is_quoted = any(" " in word or max(word) >= "\u3000" for word in words[1:] if word)
     if len(users) == 1 and len(words) > 1 and not is_quoted and not near(words[0], users):
         told = f"no user is called `{shown(words[0])}`: all words are the query, to `{users[0]}`"
         sys.stderr.write(told + "\n")

@@ -276,7 +276,14 @@ impl<'t> ChinesePosition<'t> {
         if let Some((weekday, after)) = weekday_char(after) {
             let day = calendar::day_of_week(self.today, step, weekday)?;
             let hit = ChineseMatch::new(consumed(after), (day, day), DateGrain::Day);
-            return Some(ChineseMatch { weekday: true, ..hit });
+            let hit = ChineseMatch { weekday: true, ..hit };
+            // Some begin the week with Sunday: 这周六要 on a Sunday is not yesterday.
+            let is_other_week = step == 0
+                && match self.clear_lean(consumed(after)) {
+                    TimeLean::Past => day > self.today,
+                    TimeLean::Future | TimeLean::Unknown => day < self.today,
+                };
+            return Some(if is_other_week { hit.unsure() } else { hit });
         }
         if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"]
             .iter()
