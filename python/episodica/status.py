@@ -160,11 +160,11 @@ class StoreStats(Report):
         facts of the model), ``foreign_sentences`` (left out of the model's texts),
         ``boundaries_by_keyword_overlap``, ``episodes_written_again`` (by the model, later),
         ``answers_salvaged``, ``boundary_indexes_repaired``, ``..._answers_malformed`` (answers
-        that could not be used), ``facts_answers_unsupported`` (answers with facts that mostly no
-        message states) and ``facts_answers_empty`` (answers without a fact where the rules find
-        some). Also ``episodes_merged``, ``episodes_without_facts``,
-        ``messages_with_recalled_context`` and ``dead_letters`` (episodes for which the model
-        failed too often).
+        that could not be used), ``facts_answers_empty`` (answers without a fact where the rules
+        find some), ``facts_answers_sparse``, ``facts_answers_cut``,
+        ``facts_answers_other_language`` and ``facts_answers_ending_too_much`` (most known facts).
+        Also ``episodes_merged``, ``episodes_without_facts``, ``messages_with_recalled_context``
+        and ``dead_letters`` (episodes for which the model failed too often).
     """
 
     _title = "stats"
