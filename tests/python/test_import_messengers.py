@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import InvalidInputError, MemorySystem
 from episodica.readers import read_conversations
 
 MARK = "\u200e"
@@ -377,8 +377,6 @@ def test_slack_names_calls_and_deletions_and_takes_edits(tmp_path: Path) -> None
 def test_a_database_is_named_with_what_to_do(tmp_path: Path, tables: list[str], what: str) -> None:
     import sqlite3
 
-    from episodica import InvalidInputError
-
     path = tmp_path / "state.vscdb"
     database = sqlite3.connect(path)
     for table in tables:
@@ -387,3 +385,62 @@ def test_a_database_is_named_with_what_to_do(tmp_path: Path, tables: list[str], 
     with pytest.raises(InvalidInputError, match=what) as caught:
         read_conversations(path)
     assert "import that" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("name", ["[Choir] Ida", '"Ida"', '"Ida", "Tom"', "{Ida}", "Ida [alto]"])
+def test_a_chat_may_begin_with_a_name_that_looks_like_json(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_text(
+        f"[{name}] [9:30 AM] Is the ferry late?\n[Tom] [9:31 AM] It is.\n", encoding="utf-8"
+    )
+    [talk] = read_conversations(path)
+    said = [(one["name"], one["content"]) for one in talk.messages]
+    assert said == [(name, "Is the ferry late?"), ("Tom", "It is.")]
+
+
+def test_a_link_in_double_brackets_is_no_json(tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_text(
+        "[[Ferry]] timetable\nIda: Is it late?\nTom: It is.\nIda: Fine.\n", encoding="utf-8"
+    )
+    assert read(path)[0] == ["Is it late?", "It is.", "Fine."]
+    path.write_text("[[2025-04-05 09:30]] Ida >> Is it late?\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"line 1 is not understood: `\[\[2025"):
+        read_conversations(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[["Ida: late?" "Tom: yes"]]',
+        "[{'role': 'user', 'content': 'late?'}]",
+        "{'role': 'user', 'content': 'late?'}",
+        '{role: "user", content: "late?"}\nIda: no\nIda: yes\n',
+        '[\n "Ida: late?",\n Tom: yes\n]',
+        "[" * 100_000,
+    ],
+)
+def test_broken_json_is_no_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"not valid JSON|nested too|not a conversation"):
+        read_conversations(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        ("[Ida] [9:30 AM] {0}\n[Tom] [9:31 AM] Yes.", True),
+        ("[09:30] <Ida> {0}\n[09:31] <Tom> Yes.", True),
+        ("09:30:12 From Ida to Everyone: {0}\n09:31:12 From Tom to Everyone: Yes.", True),
+        ("[05/04/2025, 09:30:00] Ida: {0}\n[05/04/2025, 09:31:00] Tom: Yes.", True),
+        ("2024/03/11(Mon)\n09:30\tIda\t{0}\n09:31\tTom\tYes.", False),
+    ],
+)
+def test_only_line_puts_messages_between_quotation_marks(
+    tmp_path: Path, lines: str, kept: bool
+) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_text(lines.format('"Late"" again,\nsays the sign"') + "\n", encoding="utf-8")
+    whole = '"Late"" again,\nsays the sign"'
+    assert read(path)[0] == [whole if kept else 'Late" again,\nsays the sign', "Yes."]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -38,6 +40,11 @@ from .source import Item, Source, is_document
 # The first characters, and the first values of JSON, by which a format is recognised.
 _HEAD = 1 << 16
 _SAMPLE = 40
+# How JSON begins: with an object, which is no name in braces, or with a list of lists or texts.
+# What is broken in its first line is still JSON if it holds an object or a text.
+_OBJECT = re.compile(r"[\s\[]*\{(?![^{}\[\]:\"',\n]+\})")
+_LIST = re.compile(r"\[\s*[\[\"]")
+_HOLDS_VALUES = re.compile(r"[\s\[]*[{\"]")
 EXPORT = "episodica-export"
 # Endings of files that may hold a chat, in archives and folders.
 _READABLE = frozenset(
@@ -136,7 +143,8 @@ _TEXT: dict[str, _Text] = {
     "subtitles": _Text(texts.is_subtitles, texts.subtitles),
     "email": _Text(mail.is_mail, mail.mail),
     "csv": _Text(tables.is_table, tables.table),
-    "line": _Text(*texts.of_lines(texts.line)),
+    # LINE puts messages of several lines between quotation marks.
+    "line": _Text(*texts.of_lines(texts.line, is_quoted=True)),
     "kakaotalk": _Text(*texts.of_lines(texts.kakaotalk)),
     "irc": _Text(*texts.of_lines(texts.irc)),
     "zoom": _Text(*texts.of_lines(texts.zoom)),
@@ -307,13 +315,13 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
 def _text_format(head: str) -> str:
     """The name of a format of text; ``json`` for what begins like JSON."""
     start = head.lstrip("\ufeff \t\r\n")
-    is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", '"')
-    if is_list or start[:1] == "{":
+    if _is_json(start):
         return "json"
     for name, one in _TEXT.items():
         if one.recognises(head):
             return name
-    if len(head) < _HEAD and start[:1] == "[" and is_document(head):
+    is_whole = len(head) < _HEAD and start[:1] == "[" and is_document(head)
+    if is_whole or _HOLDS_VALUES.match(start):
         return "json"
     line = start.partition("\n")[0].rstrip()
     number = head[: len(head) - len(start)].count("\n") + 1
@@ -321,6 +329,22 @@ def _text_format(head: str) -> str:
     raise UnknownFormatError(
         f"line {number} is not understood: `{shown(line)}`", hint=hint, line=number
     )
+
+
+def _is_json(start: str) -> bool:
+    """Whether a text begins like JSON, and not with a name or a date in brackets or braces."""
+    if _OBJECT.match(start):
+        return True
+    if not _LIST.match(start):
+        return False
+    line = start.partition("\n")[0]
+    try:
+        _, end = json.JSONDecoder().raw_decode(start)
+    except json.JSONDecodeError as error:
+        return error.pos > len(line)
+    except (ValueError, RecursionError):
+        return True
+    return not line[end:].strip()
 
 
 def _recognised(value: object) -> str | None:

@@ -35,9 +35,9 @@ def _day(text: str) -> str | None:
 
 
 def of_lines(
-    form: Form,
+    form: Form, is_quoted: bool = False
 ) -> tuple[Callable[[str], bool], Callable[[Source], Iterator[Conversation]]]:
-    """The functions that recognise and read a form of lines."""
+    """The functions that recognise and read a form of lines; see ``read_lines``."""
 
     def recognises(head: str) -> bool:
         lines = [line for line in head.splitlines() if line.strip()][:_FIRST_LINES]
@@ -48,7 +48,7 @@ def of_lines(
 
     def read(source: Source) -> Iterator[Conversation]:
         sample = [line for _, line in islice(source.lines(), _LOOKED_AT)]
-        return read_lines(source, form, sample, raw=True)
+        return read_lines(source, form, sample, raw=True, is_quoted=is_quoted)
 
     return recognises, read
 
@@ -76,7 +76,10 @@ def line(text: str) -> Start | None:
     return Start(found["name"].strip(), found["text"], found["time"])
 
 
-_KAKAO = re.compile(r"\[(?P<name>[^\]\n]{1,60})\] \[(?P<time>[^\]\n]{3,20})\] (?P<text>.*)")
+_KAKAO = re.compile(
+    r"\[(?P<name>(?:[^\[\]\n]|\[[^\[\]\n]{0,40}\]){1,60})\] "
+    r"\[(?P<time>[^\]\n]{3,20})\] (?P<text>.*)"
+)
 
 
 def kakaotalk(text: str) -> Start | None:

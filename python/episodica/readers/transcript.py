@@ -142,9 +142,12 @@ def messenger(source: Source) -> Iterator[Conversation]:
 
 
 def read_lines(
-    source: Source, form: Form, sample: list[str], raw: bool = False
+    source: Source, form: Form, sample: list[str], raw: bool = False, is_quoted: bool = False
 ) -> Iterator[Conversation]:
-    """The messages in lines that have a form; ``sample`` has the first lines."""
+    """The messages in lines that have a form; ``sample`` has the first lines.
+
+    With ``is_quoted``, messages of several lines stand between quotation marks.
+    """
     starts = [start for line in sample if (start := form(line))]
     order = dates.order_of(start.date for start in starts if start.date)
     clock = _Clock(order.day_first, source.date)
@@ -170,9 +173,8 @@ def read_lines(
             if unread and unread.name:
                 talk.note(f"line {number}: no such date: `{unread.date}`; the time before")
             is_titled = form not in _FORMS
-            reading = _Reading(
-                start, date, number, is_marked, is_media, form is _dated, raw, is_titled and not raw
-            )
+            reading = _Reading(start, date, number, is_marked, is_media, form is _dated, is_quoted)
+            reading.is_titled = is_titled and not raw
             reading.is_edited = is_edited and not raw
         elif reading.start is not None:
             reading.text.append(line.rstrip())
@@ -220,7 +222,6 @@ class _Reading:
             return
         why = NO_WORDS
         if self.is_quoted and len(self.text) > 1 and text[:1] == text[-1:] == '"':
-            # LINE puts messages of several lines between quotation marks.
             text = text[1:-1].replace('""', '"')
         if self.is_titled:
             text = _RULES.sub("", text)
