@@ -13,7 +13,7 @@ from .inputs.calls import forgiving
 from .inputs.options import KINDS, Kind, SearchOptions, context_options, search_options, spelled_out
 from .queries import get, packed_context
 from .records import Episode, Message, Record, SemanticMemory
-from .results import Context, Explanation, Hit, SearchResults
+from .results import Context, Explanation, Hit, SearchResults, gist
 from .store import OpenStore
 from .value import Value, clip
 from .visible import visible
@@ -71,9 +71,7 @@ class Standing(Value):
         came = f"found: {_yes(self.found)}, in the context: {_yes(self.in_context)}"
         lines = [visible(f"{self.kind} {self.id}: {place}, {came}")]
         lines += [f"left out: {visible(reason)}" for reason in self.reasons]
-        lines += [
-            f"before it: {hit.score:.4f}  {clip(hit.title or hit.content)}" for hit in self.before
-        ]
+        lines += [f"before it: {hit.score:.4f}  {visible(clip(gist(hit)))}" for hit in self.before]
         return "\n".join((*lines, *(() if self.explanation is None else (str(self.explanation),))))
 
     def __repr__(self) -> str:

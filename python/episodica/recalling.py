@@ -16,6 +16,7 @@ from .inputs.options import KINDS, ContextOptions, context_options, spelled_out
 from .queries import packed_context
 from .results import Context
 from .store import OpenStore
+from .value import quoted
 
 # A question may add an eighth of the tokens that are left, at least a twentieth of all, and a line
 # of this many tokens: so thirty questions start over once at most.
@@ -80,6 +81,13 @@ class Recall:
     def restarts(self) -> int:
         """How often the text began anew, because ``max_tokens`` was reached."""
         return self._restarts
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        size = f"{self.token_count} of {self._max_tokens} tokens, {len(self._given)} records"
+        return f"<Recall {size}: {quoted(self._text)}>"
 
     def add(self, question: str) -> str:
         """The lines that answer a question and were not given before; they are added to the text.

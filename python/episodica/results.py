@@ -358,7 +358,7 @@ class SearchResults(Sequence[Hit], Portable):
         """One line per hit, for terminals."""
         lines = (
             f"{one.rank:>3}  {one.score:.4f}  {one.kind:<8}  {day(one.timestamp)}  "
-            f"{clip(_gist(one), 80)}"
+            f"{clip(gist(one), 80)}"
             for one in self
         )
         return "\n".join((repr(self), *lines))
@@ -368,7 +368,8 @@ class SearchResults(Sequence[Hit], Portable):
         return f"<SearchResults {len(self)} hits for {quoted(self.query)}{degraded}{self._note}>"
 
 
-def _gist(hit: Hit) -> str:
+def gist(hit: Hit) -> str:
+    """A hit in one line: what a message says and who says it, or a title."""
     said = hit.title or hit.content
     if hit.kind == "message" and hit.messages:
         said = f"{hit.messages[0].speaker}: {hit.content}"

@@ -55,7 +55,9 @@ def test_bounds_are_named(asked: MemorySystem) -> None:
     )
     assert [hit.id for hit in standing.before] == order[:3]
     assert "left out: top_k=5" in str(standing)
-    assert "before it: " in str(standing)
+    best = standing.before[0]
+    said = f"{best.messages[0].speaker}: {best.content}"
+    assert f"before it: {best.score:.4f}  {said[:20]}" in str(standing)
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,15 @@ def questions(count: int) -> list[str]:
     return [f"What did the {TOPICS[number % len(TOPICS)]} cost?" for number in range(count)]
 
 
+def test_a_recall_is_printed_as_its_text(memory: MemorySystem) -> None:
+    fill(memory, rounds=1)
+    recall = memory.recall("ann", max_tokens=500)
+    assert (str(recall), repr(recall)) == ("", "<Recall 0 of 500 tokens, 0 records: ''>")
+    recall.add("What did the ferry cost?")
+    assert str(recall) == recall.text
+    assert repr(recall).startswith(f"<Recall {recall.token_count} of 500 tokens, ")
+
+
 def test_the_text_before_a_question_stays_byte_for_byte(memory: MemorySystem) -> None:
     fill(memory)
     recall = memory.recall("ann", max_tokens=4_000)

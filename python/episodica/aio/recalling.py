@@ -20,6 +20,12 @@ class AsyncRecall:
     def __init__(self, recall: Recall) -> None:
         self._memory = recall
 
+    def __str__(self) -> str:
+        return str(self._memory)
+
+    def __repr__(self) -> str:
+        return repr(self._memory).replace("<Recall", "<AsyncRecall", 1)
+
     @property
     def text(self) -> str:
         """All lines that were given, in the order of the questions."""
