@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use unicode_categories::UnicodeCategories;
+
 use super::excerpt::ExcerptTerms;
 use super::exchange::is_small_talk;
 use super::material::ContextCandidates;
@@ -11,6 +13,7 @@ use crate::score::ranking::LONG_TALK;
 use crate::score::terms::{DATE, TOKENS, VECTOR};
 use crate::score::{QueryTerm, ScoredMessage};
 use crate::text::heads::small_talk;
+use crate::text::script::is_alphanumeric;
 use crate::text::sentences;
 use crate::text::time::mentions;
 use crate::text::words::{fold, words};
@@ -85,14 +88,18 @@ fn told_of_greeting<'a>(
     material: &ContextCandidates<'a>,
     considered: &[&'a ScoredMessage],
 ) -> Option<Vec<&'a ScoredMessage>> {
-    let sure = small_talk(&material.query.text);
+    let text = &material.query.text;
+    if !text.is_empty() && !text.contains(is_alphanumeric) {
+        return Some(told_beside_signs(material, considered));
+    }
+    let sure = small_talk(text);
     if sure > SURELY {
         return Some(Vec::new());
     }
     if sure <= 0.0 || !material.query.named.is_empty() {
         return None;
     }
-    let asked = spaced_words(&material.query.text);
+    let asked = spaced_words(text);
     let (mut told, mut idle) = (Vec::new(), 0);
     for one in considered {
         let found = sentences(&material.index.get(one.slot).content);
@@ -104,6 +111,24 @@ fn told_of_greeting<'a>(
     let is_greeting = told.len() <= idle && (idle > 0 || sure > NEARLY);
     told.truncate(BEST);
     is_greeting.then_some(told)
+}
+
+/// For a question without a letter or digit, such as an emoji, the messages that have one of its
+/// signs beside words: a sticker or a reaction tells nothing.
+fn told_beside_signs<'a>(
+    material: &ContextCandidates<'a>,
+    considered: &[&'a ScoredMessage],
+) -> Vec<&'a ScoredMessage> {
+    let joins = |c: char| matches!(c, '\u{fe0f}' | '\u{200d}' | '\u{1f3fb}'..='\u{1f3ff}');
+    let is_sign = |c: &char| !c.is_ascii() && !c.is_punctuation() && !joins(*c);
+    let signs: Vec<char> = material.query.text.chars().filter(is_sign).collect();
+    let tells = |one: &&&ScoredMessage| {
+        let content = &material.index.get(one.slot).content;
+        content.contains(&signs[..])
+            && content.contains(is_alphanumeric)
+            && small_talk(content) <= 0.0
+    };
+    considered.iter().filter(tells).take(BEST).copied().collect()
 }
 
 /// The words of a text, folded, each between spaces.

@@ -467,6 +467,30 @@ fn thanks_recall_nothing() {
 }
 
 #[test]
+fn signs_alone_recall_what_is_told_beside_them() {
+    let index = index(&[
+        ("Ann", "2024-01-05T09:00:00Z", "🦔"),
+        ("Ben", "2024-01-05T09:01:00Z", "🦔🦔!"),
+        ("Ann", "2024-01-05T09:02:00Z", "My 🦔 Paula eats snails, they cost 4 € a bag."),
+        ("Ben", "2024-01-05T09:03:00Z", "The tram was late again…"),
+        ("Ann", "2024-01-05T09:04:00Z", "Haha 🦔"),
+    ]);
+    let messages = ranked(&[5.0, 4.0, 3.0, 2.0, 1.0]);
+    let packed = |question: &str| {
+        let query = ParsedQuery::new(question, &index, StaticTable::shared());
+        let material = ContextCandidates { messages: &messages, ..of(&index, &query) };
+        pack(&material, 1_000, &Uninterrupted).expect("packs").messages
+    };
+    for question in ["🦔", "🦔?", "🦔 🦔", "🦔\u{fe0f}", "€"] {
+        assert_eq!(packed(question), [2], "{question}");
+    }
+    for question in ["👍", "?", "...", "…", "！？", "👍\u{1f3fd}"] {
+        assert!(packed(question).is_empty(), "{question}");
+    }
+    assert_eq!(packed("🦔 Paula"), [0, 1, 2, 3, 4]);
+}
+
+#[test]
 fn the_same_words_enter_once_and_a_stated_note_not_beside_its_message() {
     let said = [("Ann", "2024-01-05T09:00:00Z", "The boiler code is 4471."); 3];
     let index = index(&said);
