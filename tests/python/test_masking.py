@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from episodica import InvalidInputError, MemorySystem
+from episodica.inputs.secrets import hide_in_fact
 
 # Put together here, so that no file of the repository looks like it holds a key.
 KEY = "AKIA" + "QYLPMN5HHHFPZAM2"
@@ -106,3 +107,17 @@ def test_imports_mask_and_a_second_import_adds_nothing(store: Path, tmp_path: Pa
         memory.export("v", tmp_path / "v.jsonl")
         memory.import_(tmp_path / "v.jsonl", "x")
         assert _stored(memory, "x") == [SAID]
+
+
+def test_every_text_of_a_fact_is_masked(tmp_path: Path) -> None:
+    fact = {"kind": "goal", "valid_from": KEY, "source": KEY, "later_field": KEY, "number": 3.0}
+    masked = hide_in_fact(fact, "mask")
+    assert masked == {**fact, "later_field": "[secret: aws access key]"}
+    with pytest.raises(InvalidInputError, match="aws access key"):
+        hide_in_fact(fact, "refuse")
+    with MemorySystem(tmp_path / "store", secrets="mask") as memory:
+        memory.remember("u", "It is new.", subject=KEY, attribute=f"key {KEY}", value=KEY)
+    files = (file for file in (tmp_path / "store").rglob("*") if file.is_file())
+    held = b"".join(file.read_bytes() for file in files).lower()
+    assert b"it is new." in held
+    assert KEY.lower().encode() not in held

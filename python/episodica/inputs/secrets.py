@@ -8,6 +8,8 @@ from .._native import mask_secrets
 from ..errors import InvalidInputError
 
 POLICIES = ("mask", "keep", "refuse")
+# The texts of a fact that nobody wrote: a name of ours, a date, a hash.
+_NOT_SAID = frozenset(("kind", "valid_from", "source"))
 
 
 def policy_of(setting: str, *, from_program: bool) -> str:
@@ -34,6 +36,7 @@ def hide(text: str, policy: str, what: str = "the text") -> tuple[str, int]:
 
 def hide_in_fact(fact: dict[str, Any], policy: str) -> dict[str, Any]:
     """A stated fact, as the engine takes it, with the secrets of its texts masked or refused."""
-    texts = {key: fact.get(key) for key in ("content", "value", "metadata", "procedure")}
-    hidden = {key: hide(text, policy)[0] for key, text in texts.items() if isinstance(text, str)}
-    return {**fact, **hidden}
+    texts = {
+        key: text for key, text in fact.items() if isinstance(text, str) and key not in _NOT_SAID
+    }
+    return {**fact, **{key: hide(text, policy)[0] for key, text in texts.items()}}
