@@ -6,7 +6,7 @@ The functions check arguments, call the engine and wrap its answers, without log
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
+from .inputs.names import keys_of
 from .inputs.options import DELETED, one_of
 from .inputs.secrets import POLICIES
 from .layers.address import parse
@@ -259,6 +260,7 @@ def import_(
     user_id: str | None = None,
     *,
     format: str | None = None,
+    keys: Mapping[str, str] | None = None,
     secrets: Literal["mask", "keep", "refuse"] | None = None,
     deleted: Literal["skip", "add"] = "skip",
     progress: Progress = None,
@@ -282,6 +284,9 @@ def import_(
     format
         The name of a format, ``"chatgpt"`` or ``"csv"`` for example; the guide to imports
         lists them. ``None``: the content tells.
+    keys
+        The file's own names of the parts of a message, for JSON and tables whose keys or columns
+        are none of the known ones: ``{"content": "内容", "speaker": "发送者"}``.
     secrets
         How to treat keys, passwords, card and account numbers in files of other programs; see
         :meth:`add_messages`. ``None``: as the setting ``secrets`` says, which masks them.
@@ -325,8 +330,9 @@ def import_(
         return read_back(self, check.user(user_id), Path(file))
     policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
     user, adds = check.optional_user(user_id), one_of(deleted, DELETED, "deleted") == "add"
+    named = None if keys is None else keys_of(keys)
     with Reporter(progress, self._awaiter) as callback:
-        return import_file(self, file, user, format, callback, policy, adds)
+        return import_file(self, file, user, format, callback, policy, adds, named)
 
 
 def _deep(tree: Tree, top: Entry, levels: int) -> Entry:

@@ -255,9 +255,10 @@ def import_file(
     progress: ProgressCallback | None,
     secrets: str | None = None,
     adds_deleted: bool = False,
+    keys: Mapping[str, str] | None = None,
 ) -> ImportReport:
     """Adds what a file holds: the records of an export, or the messages of a chat history."""
-    source, choices = Source(path, memory._zone), Choices(secrets, adds_deleted)
+    source, choices = Source(path, memory._zone, keys), Choices(secrets, adds_deleted)
     with source:
         if format is None and is_export(source):
             read = read_export(source)

@@ -37,6 +37,7 @@ _FILE = (
     "messages as JSON or CSV, e-mails, or text with `Name:` on each line; `-` is standard input"
 )
 _FORMAT = "the format of the file (default: its content tells)"
+_PAIRS = "the file's keys or columns: `content=KEY,speaker=KEY,timestamp=KEY`"
 _SECRETS = "keys, passwords and card numbers (default mask)"
 _AGAIN = "what was deleted since: leave it out (default) or add it again"
 _EPILOG = """\
@@ -128,6 +129,7 @@ class CommandLine:
         option(ingest, "-u --user U", "the user, unless the file names its own")
         option(ingest, "--me NAME", "which of the chat's people the user is (else a note says it)")
         option(ingest, "--format", _FORMAT, choices=FILE_FORMATS)
+        option(ingest, "--keys PAIRS", _PAIRS, type=transfers.pairs)
         option(ingest, "--secrets", _SECRETS, choices=POLICIES)
         option(ingest, "--deleted", _AGAIN, choices=DELETED, default="skip")
         option(ingest, "--no-flush", "keep the last messages in the buffer")

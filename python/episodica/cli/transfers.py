@@ -21,6 +21,7 @@ from ..conversations import Choices, add, checked
 from ..errors import InvalidInputError, StoreIOError
 from ..forming import estimated
 from ..hints import shown
+from ..inputs.names import keys_of
 from ..progress import ProgressCallback, Reporter
 from ..readers import Conversation, LeftOut, Source, in_file, iter_conversations
 from ..readers.source import STDIN
@@ -50,9 +51,21 @@ _PLACES = 3
 _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
 
 
+def pairs(text: str) -> dict[str, str]:
+    """The option ``--keys``: the file's names of parts of a message, as a table of our names."""
+    given = [one.partition("=") for one in text.split(",")]
+    if not all(mark for _, mark, _ in given):
+        raise argparse.ArgumentTypeError("write pairs: `content=KEY,speaker=KEY,timestamp=KEY`")
+    try:
+        return keys_of({ours.strip(): theirs for ours, _, theirs in given})
+    except InvalidInputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def ingest(args: argparse.Namespace, out: Output) -> None:
     """Adds the conversations of a file."""
-    source = Source(args.file, resolve_config(None, settings_of(args)).timezone)
+    zone = resolve_config(None, settings_of(args)).timezone
+    source = Source(args.file, zone, args.keys)
     missing = InvalidInputError(
         f"the file names no user: `{source.name}`", hint="name the user with `--user`"
     )

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..dates import by_local_clock, rfc3339, written_together
 from ..errors import InvalidInputError
+from ..hints import shown
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "role": ("role", "sender_role", "author_role", "sender_type", "author_type", "message_type"),
@@ -103,6 +104,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """Our name of each part of a message, and its names elsewhere, the best one first."""
 
 KEYS = frozenset(FIELDS)
+# The key of a list of messages.
+_LIST = "messages"
 # In metadata, the names up to this one say when a message was said. Others, such as `updated_at`,
 # may tell of something else.
 _LAST_TIME_IN_METADATA = "time"
@@ -164,6 +167,26 @@ def place_of(key: str) -> tuple[str, int] | None:
     (('timestamp', 2), None)
     """
     return _PLACES.get(_plain(key))
+
+
+def keys_of(given: object) -> dict[str, str]:
+    """Our names of the keys of a file, from the file's names of ours; checked.
+
+    >>> keys_of({"content": "texto", "speaker": "autor"})
+    {'texto': 'content', 'autor': 'speaker'}
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"keys must be a mapping, not `{type(given).__name__}`")
+    found: dict[str, str] = {}
+    for ours, theirs in given.items():
+        if not isinstance(ours, str) or (place_of(ours) is None and ours != _LIST):
+            hint = f"parts are {', '.join(f'`{one}`' for one in (*FIELDS, _LIST))}"
+            raise InvalidInputError(f"keys: no part of a message: `{shown(ours)}`", hint=hint)
+        if not isinstance(theirs, str) or not theirs.strip():
+            raise InvalidInputError(f"keys: the file's name of `{ours}` must be a text")
+        if found.setdefault(theirs.strip(), ours) != ours:
+            raise InvalidInputError(f"keys: `{shown(theirs)}` stands for two parts")
+    return found
 
 
 def role_of(word: str) -> str:

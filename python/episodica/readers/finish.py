@@ -54,7 +54,8 @@ class _Ids:
     """Makes ids of messages: the same content gives the same ids, in whatever file it is.
 
     A message that the file numbers is known by its number, its chat, its speaker and its time, so
-    that other words under the same number are a newer version of it. Within one file such a number
+    that other words under the same number are a newer version of it; without a time of day and a
+    chat, also by its words. Within one file such a number
     is not repeated: there other words are another message.
     """
 
@@ -91,9 +92,9 @@ class _Ids:
                 return own
             return _hash([own, said]).hex()[:_LENGTH]
         beginning = self._beginnings[conversation.chat]
-        if own:
-            is_placed = chat is not None or _has_clock(when)
-            place = chat if when is not None and is_placed else beginning
+        # Of a number and a day alone, another chat may have the same: then the words tell.
+        if own and (when is None or chat is not None or _has_clock(when)):
+            place = beginning if when is None else chat
             known = _hash([place, own, when, *said[:_SPEAKER]]).hex()[:_LENGTH]
             content = _hash(said)
             if self._given.setdefault(known, content) == content or _is_edit(named):

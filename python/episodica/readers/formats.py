@@ -52,6 +52,12 @@ _READABLE = frozenset(
      ".tsv", ".txt", ".vtt")
 )  # fmt: skip
 _MOST_NAMED = 5
+# The most keys that an error names.
+_MOST_KEYS = 6
+_MAPPED = (
+    "tell which key is what: `--keys content=KEY,speaker=KEY,timestamp=KEY`, "
+    'in Python `keys={"content": "KEY", …}`'
+)
 
 Value: TypeAlias = Mapping[str, Any]
 _Read: TypeAlias = Callable[[Iterable[Item], Source], Iterator[Conversation]]
@@ -287,7 +293,8 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
     head = source.text().read(_HEAD)
     if not head.strip():
         raise UnknownFormatError("the file is empty")
-    chosen = format or _text_format(head)
+    is_mapped = bool(source.keys) and tables.is_table(head, source.keys)
+    chosen = format or ("csv" if is_mapped else _text_format(head))
     if chosen in _TEXT:
         yield from _TEXT[chosen].read(source)
         return
@@ -326,6 +333,8 @@ def _text_format(head: str) -> str:
     line = start.partition("\n")[0].rstrip()
     number = head[: len(head) - len(start)].count("\n") + 1
     hint = f"a table has a column `content` and one of `name` or `role`; {EXPECTED}"
+    if tables.may_be_table(line):
+        hint = f"a table has a column `content` and one of `name` or `role`; {_MAPPED}"
     raise UnknownFormatError(
         f"line {number} is not understood: `{shown(line)}`", hint=hint, line=number
     )
@@ -360,7 +369,14 @@ def _recognised(value: object) -> str | None:
 def _unknown(first: object) -> UnknownFormatError:
     if not isinstance(first, Mapping):
         text = f"a list that begins with `{shown(first)}` is not a conversation"
-    else:
-        keys = ", ".join(f"`{shown(key)}`" for key in list(first)[:6])
-        text = f"an object with the keys {keys or '(none)'} is not a conversation"
-    return UnknownFormatError(text, hint=EXPECTED)
+        return UnknownFormatError(text, hint=EXPECTED)
+    text = f"an object with the keys {_keys_of(first)} is not a conversation"
+    lists = ((key, one[0]) for key, one in first.items() if isinstance(one, list) and one)
+    key, inner = next(((key, one) for key, one in lists if isinstance(one, Mapping)), ("", {}))
+    if inner:
+        text += f"; the list `{shown(key)}` has objects with the keys {_keys_of(inner)}"
+    return UnknownFormatError(text, hint=_MAPPED)
+
+
+def _keys_of(one: Mapping[Any, Any]) -> str:
+    return ", ".join(f"`{shown(key)}`" for key in list(one)[:_MOST_KEYS]) or "(none)"

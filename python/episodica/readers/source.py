@@ -16,9 +16,9 @@ import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
@@ -70,12 +70,19 @@ class Source:
 
     ``members`` has the names of the files in an archive or a folder, else it is ``None``. ``date``
     is the date of the file. ``left_out`` names the places read so far that are not JSON. ``zone``
-    is that of times without an offset; ``None``: UTC.
+    is that of times without an offset; ``None``: UTC. ``keys`` has our names of the file's own
+    keys: objects and tables come under ours.
     """
 
-    def __init__(self, path: str | os.PathLike[str], zone: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        zone: str | None = None,
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
         self.path = Path(path)
         self.zone = zone
+        self.keys = keys or {}
         self.is_stdin = os.fspath(path) == STDIN
         self.name = (
             "standard input" if self.is_stdin else self.path.name or self.path.resolve().name
@@ -117,11 +124,11 @@ class Source:
     def member(self, name: str) -> Iterator[Source]:
         """A file of the archive or folder, open."""
         if self._archive is None:
-            with Source(self.path / name, self.zone) as opened:
+            with Source(self.path / name, self.zone, self.keys) as opened:
                 opened.name = name
                 yield opened
             return
-        inner = Source(self.path, self.zone)
+        inner = Source(self.path, self.zone, self.keys)
         inner.name, inner.stem = name, PurePosixPath(name).stem
         with inner._stack:
             try:
@@ -224,8 +231,12 @@ class Source:
         text = self.text()
         head = text.read(_PIECE)
         if _has_document_a_line(head):
-            return self._by_line()
-        return self._to_the_fault(_values(head, text))
+            found = self._by_line()
+        else:
+            found = self._to_the_fault(_values(head, text))
+        if not self.keys:
+            return found
+        return (replace(item, value=_renamed(item.value, self.keys)) for item in found)
 
     def _by_line(self) -> Iterator[Item]:
         group = 0
@@ -256,6 +267,17 @@ class Source:
                 ) from error
             why = f"{error.message}; the rest of the file is not read"
             self.left_out.append(LeftOut(f"line {error.line}", why, is_fault=True))
+
+
+def _renamed(value: Any, keys: Mapping[str, str]) -> Any:
+    """A value of JSON with our names of keys, at every depth."""
+    if isinstance(value, list):
+        return [_renamed(one, keys) for one in value]
+    if not isinstance(value, dict):
+        return value
+    named = {keys[key]: one for key, one in value.items() if key in keys}
+    kept = {key: one for key, one in value.items() if key not in keys}
+    return {key: _renamed(one, keys) for key, one in (kept | named).items()}
 
 
 def _is_utf8(line: bytes) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from ..dates import written_together
@@ -19,6 +20,9 @@ from .source import Source
 
 # Names of columns that only tables have, and our names for them.
 _MORE = {"channel": "session_id", "contents": "content", "datum": "timestamp"}
+_NO_KEYS: Mapping[str, str] = MappingProxyType({})
+# The most words in the name of a column.
+_MOST_WORDS = 3
 _DELIMITERS = ",;\t|"
 # Excel names the delimiter on the first line.
 _SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
@@ -34,13 +38,22 @@ _EXCEL = datetime(1899, 12, 30, tzinfo=UTC)
 _THOUSANDTHS = 10**11
 
 
-def is_table(head: str) -> bool:
-    """Whether the first line of a file names the columns of messages."""
+def is_table(head: str, keys: Mapping[str, str] = _NO_KEYS) -> bool:
+    """Whether the first line of a file names the columns of messages.
+
+    ``keys`` has our names of columns that have others.
+    """
     head = _SEPARATOR.sub("", head.lstrip("\ufeff \r\n"), count=1)
     line = head.partition("\n")[0].rstrip("\r")
     cells = _cells(line, _delimiter(line))
-    found = {place[0] for cell in cells if (place := place_of(_name(cell)))}
+    found = {place[0] for cell in cells if (place := place_of(_name(cell, keys)))}
     return len(cells) > 1 and "content" in found and bool(found & {"role", "name", "timestamp"})
+
+
+def may_be_table(line: str) -> bool:
+    """Whether a line may be the head of a table with columns of other names."""
+    cells = _cells(line, _delimiter(line))
+    return len(cells) > 1 and all(0 < len(cell.split()) <= _MOST_WORDS for cell in cells)
 
 
 def table(source: Source) -> Iterator[Conversation]:
@@ -109,7 +122,7 @@ def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
         while head and (not head.strip() or _SEPARATOR.fullmatch(head)):
             head, skipped = text.readline(), skipped + 1
         delimiter = separator[1] if separator else _delimiter(head)
-        names = [_name(cell) for cell in _cells(head.rstrip("\n"), delimiter)]
+        names = [_name(cell, source.keys) for cell in _cells(head.rstrip("\n"), delimiter)]
         if not any((place := place_of(name)) and place[0] == "content" for name in names):
             raise InvalidInputError(
                 "the table has no column with the text of messages",
@@ -152,9 +165,9 @@ def _row(names: list[str], cells: list[str]) -> dict[str, Any] | str:
     return row
 
 
-def _name(cell: str) -> str:
+def _name(cell: str, keys: Mapping[str, str]) -> str:
     """The name of a column; ``unnamed`` if the cell is empty."""
-    name = cell.strip()
+    name = keys.get(cell.strip(), cell.strip())
     return _MORE.get(name.lower(), name) or "unnamed"
 
 
