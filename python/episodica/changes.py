@@ -6,7 +6,7 @@ thing, and shows both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias, get_args
@@ -226,15 +226,25 @@ def _side(fact: SemanticMemory, words: str) -> ChangeSide:
     return ChangeSide(fact.memory_id, words, fact.speaker or "", said_at, fact.source_messages)
 
 
-def followed(changes: Iterable[Change], facts: Iterable[SemanticMemory]) -> dict[str, set[str]]:
-    """The facts that were said later about the same thing, by the id of the earlier one.
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Ids of the facts that were said later about the same thing, by the id of the earlier one.
 
-    An earlier fact that says something else as well has none.
+    ``whole``: about all that the earlier fact says; ``part``: about a part of it.
     """
+
+    whole: Mapping[str, set[str]]
+    part: Mapping[str, set[str]]
+
+
+def followed(changes: Iterable[Change], facts: Iterable[SemanticMemory]) -> Followed:
+    """What was said later about these facts, unless the earlier words were kept."""
     quotes = {fact.memory_id: (fact.quote or "").strip() for fact in facts}
-    found: dict[str, set[str]] = {}
+    whole: dict[str, set[str]] = {}
+    part: dict[str, set[str]] = {}
     for change in changes:
         old = change.old
-        if change.kept in {None, "new"} and old.content.strip() == quotes.get(old.memory_id):
+        if change.kept in {None, "new"}:
+            found = whole if old.content.strip() == quotes.get(old.memory_id) else part
             found.setdefault(old.memory_id, set()).add(change.new.memory_id)
-    return found
+    return Followed(whole, part)

@@ -15,22 +15,23 @@ NOTE = "note"
 Language: TypeAlias = Literal["en", "zh", "de", "fr", "es"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 _CATEGORIES = ("personal_info", "work_history", "preference", "relationship", "goal", NOTE)
-# The headings are Chinese if at least this share of the facts has Chinese characters.
+# The headings are Chinese if at least this share of the facts is.
 _CHINESE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The headings, and the words around a date, a former text and an earlier quotation."""
+    """The headings, and the words around dates, former texts, earlier and later quotations."""
 
     headings: dict[str, str]
     since: str
     before: str
     earlier: str
+    later: str
 
 
-def _words(headings: tuple[str, ...], since: str, before: str, earlier: str) -> Words:
-    return Words(dict(zip(_CATEGORIES, headings, strict=True)), since, before, earlier)
+def _words(headings: tuple[str, ...], since: str, before: str, earlier: str, later: str) -> Words:
+    return Words(dict(zip(_CATEGORIES, headings, strict=True)), since, before, earlier, later)
 
 
 WORDS: dict[str, Words] = {
@@ -38,19 +39,22 @@ WORDS: dict[str, Words] = {
         ("Personal information", "Work history", "Preferences", "Relationships", "Goals", "Notes"),
         " (since {date}{before})",
         "; before: {text}",
-        "before,",
+        "before, {text}",
+        " [later, {text}]",
     ),
     "zh": _words(
         ("个人信息", "工作经历", "偏好", "人际关系", "目标", "备注"),
         "\uff08自 {date}{before}\uff09",
         "\uff1b此前\uff1a{text}",
-        "此前\uff0c",
+        "此前\uff0c{text}",
+        "[后来\uff0c{text}]",
     ),
     "de": _words(
         ("Persönliches", "Berufliches", "Vorlieben", "Beziehungen", "Ziele", "Notizen"),
         " (seit {date}{before})",
         "; vorher: {text}",
-        "vorher,",
+        "vorher, {text}",
+        " [später, {text}]",
     ),
     "fr": _words(
         (
@@ -59,7 +63,8 @@ WORDS: dict[str, Words] = {
         ),
         " (depuis le {date}{before})",
         " ; avant : {text}",
-        "avant,",
+        "avant, {text}",
+        " [plus tard, {text}]",
     ),
     "es": _words(
         (
@@ -68,7 +73,8 @@ WORDS: dict[str, Words] = {
         ),
         " (desde {date}{before})",
         "; antes: {text}",
-        "antes,",
+        "antes, {text}",
+        " [más tarde, {text}]",
     ),
 }
 
@@ -76,12 +82,11 @@ WORDS: dict[str, Words] = {
 def language_of(texts: Iterable[str]) -> Language:
     """The language of most texts that has headings, else English.
 
-    Chinese if at least half of the texts have Chinese characters.
+    Chinese if at least half of the texts are.
     """
     told = list(texts)
-    chinese = sum(any("\u4e00" <= letter <= "\u9fff" for letter in text) for text in told)
-    if told and chinese / len(told) >= _CHINESE_SHARE:
-        return "zh"
     counts = Counter(map(_native.language, told))
+    if told and counts["zh"] / len(told) >= _CHINESE_SHARE:
+        return "zh"
     known = [language for language in LANGUAGES if language != "zh"]
     return max(known, key=lambda language: counts[language])

@@ -10,37 +10,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from . import _native
 from .errors import InvalidInputError
-from .headings import NOTE, WORDS, language_of
+from .headings import WORDS
 from .inputs import checks
-from .inputs.names import NAMELESS
-from .people import people_named
 from .records import SemanticMemory
 from .reports import Event
 from .value import Value, clip, jsonable, longest
 from .visible import visible
 
-# Cortex-Mem's categories and their limits; the least important facts are left out.
-LIMITS: dict[str, int] = {
-    "personal_info": 50,
-    "work_history": 100,
-    "preference": 200,
-    "relationship": 50,
-    "goal": 50,
-}
-_MOST_NOTES = 100
-# Labels of a user without a name.
-_UNNAMED = {"user", "the user", "用户"}
-# Two facts say the same if they share at least this share of their words.
-_SAME = 0.7
 # The most characters of a former text and of a quotation; the most former texts of a line.
 _FORMER = 120
 _QUOTED = 400
@@ -60,11 +43,14 @@ class ProfileLine(Value):
         ``SUPERSEDE`` with the fact that it ended.
     earlier : tuple of SemanticMemory
         Earlier quotations about the same thing or in nearly the same words, newest first.
+    later : SemanticMemory or None
+        The latest quotation about a part of it.
     """
 
     fact: SemanticMemory
     history: tuple[Event, ...] = ()
     earlier: tuple[SemanticMemory, ...] = ()
+    later: SemanticMemory | None = None
 
     @property
     def content(self) -> str:
@@ -102,6 +88,7 @@ class ProfileLine(Value):
             "source_messages": list(fact.source_messages),
             "history": jsonable(self.history),
             "earlier": [fact.memory_id for fact in self.earlier],
+            "later": self.later and self.later.memory_id,
         }
 
     def __repr__(self) -> str:
@@ -200,7 +187,7 @@ class Profile(Value):
 
     def _ranked(self) -> list[ProfileLine]:
         """All lines. The first lines stay when there is little room."""
-        return sorted(self, key=lambda line: _rank(line.fact))
+        return sorted(self, key=lambda line: rank(line.fact))
 
     def _fits(self, ranked: list[ProfileLine], max_tokens: int, history: bool) -> int:
         def fits(count: int) -> bool:
@@ -227,10 +214,10 @@ class Profile(Value):
             before = words.before.format(text=" / ".join(former)) if former else ""
             since = words.since.format(date=_date(line.fact.valid_from), before=before)
             return f"- {_inline(line.content)}{since}\n"
-        told = f"- {_quoted(line.fact)}\n"
-        for fact in line.earlier[:_MOST_FORMER]:
-            told += f"  {WORDS[self.language].earlier} {_quoted(fact)}\n"
-        return told
+        words = WORDS[self.language]
+        later = words.later.format(text=_quoted(line.later)) if line.later else ""
+        earlier = (words.earlier.format(text=_quoted(one)) for one in line.earlier[:_MOST_FORMER])
+        return "\n".join((f"- {_quoted(line.fact)}{later}", *(f"  {one}" for one in earlier), ""))
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The profile as JSON text.
@@ -269,174 +256,6 @@ class Profile(Value):
         return f"<Profile of {clip(self.user_id)!r}: {counts or 'nothing is known'}>"
 
 
-def profile_of(
-    user: str,
-    speaker: str,
-    facts: Iterable[SemanticMemory],
-    revisions: Mapping[str, list[SemanticMemory]],
-    language: str | None = None,
-    limits: Mapping[str, int] = LIMITS,
-    followed: Mapping[str, Set[str]] = MappingProxyType({}),
-    own: Set[str] = frozenset(),
-    of: str | None = None,
-) -> Profile:
-    """The profile of a user, whose messages are mostly from ``speaker``, or ``of`` another person.
-
-    ``own`` has the user's names that were stated.
-
-    ``facts`` has current and superseded facts, ``revisions`` has all revisions of the facts that
-    were changed, oldest first, ``followed`` the facts that were said later about the same thing,
-    by the id of the earlier one.
-    """
-    current: list[SemanticMemory] = []
-    ended: dict[str, list[SemanticMemory]] = {}
-    facts = list(facts)
-    for fact in facts:
-        if fact.is_current and (fact.kind in limits or _is_note(fact)):
-            current.append(fact)
-        elif fact.superseded_by is not None:
-            ended.setdefault(fact.superseded_by, []).append(fact)
-    whom = _Whom(facts)
-    names = whom.names(of) if of else _names_of(user, speaker, own, current, whom)
-    rooms = {**limits, NOTE: _MOST_NOTES}
-    kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in rooms}
-    left_out: dict[str, int] = {}
-    chosen = [
-        fact
-        for fact in current
-        if whom.person(fact) in names or (not of and not fact.subject and _is_note(fact))
-    ]
-    stated = {fact.quote.casefold() for fact in chosen if fact.quote}
-    for fact in sorted(chosen, key=_rank):
-        # A fact that was stated twice is told once; a quotation has its dates.
-        if fact.quote is None and fact.content.casefold() in stated:
-            continue
-        stated.add(fact.content.casefold())
-        category = fact.kind if fact.kind in limits else NOTE
-        if len(kept[category]) < rooms[category]:
-            kept[category].append(fact)
-        else:
-            left_out[category] = left_out.get(category, 0) + 1
-    sections = {
-        kind: tuple(
-            ProfileLine(first, _history(user, first, ended, revisions), tuple(earlier))
-            for first, *earlier in _groups(found, followed)
-        )
-        for kind, found in kept.items()
-        if found
-    }
-    told = [line.content for lines in sections.values() for line in lines]
-    named = next((fact.speaker for fact in current if fact.speaker and _person(fact) in names), "")
-    name = named if named and named.casefold() not in _UNNAMED else of or user
-    return Profile(user, sections, left_out, language or language_of(told), name)
-
-
-def _groups(
-    facts: Iterable[SemanticMemory], followed: Mapping[str, Set[str]]
-) -> list[list[SemanticMemory]]:
-    """The facts as a profile shows them: each with its earlier ones.
-
-    These are about the same thing, or in nearly the same words.
-    """
-    groups: list[list[SemanticMemory]] = []
-    said: list[set[str]] = []
-    for fact in sorted(facts, key=_order):
-        words = _words(fact)
-        same = (
-            at
-            for at, other in enumerate(said)
-            if fact.quote is not None
-            and groups[at][0].quote is not None
-            and (
-                len(words & other) >= _SAME * len(words | other)
-                or any(one.memory_id in followed.get(fact.memory_id, ()) for one in groups[at])
-            )
-        )
-        at = next(same, None)
-        if at is None:
-            groups.append([fact])
-            said.append(words)
-        elif fact.quote != groups[at][-1].quote:
-            groups[at].append(fact)
-    return groups
-
-
-def _is_note(fact: SemanticMemory) -> bool:
-    """Whether a fact was stated directly, and not about an agent."""
-    return (
-        fact.kind != "procedure"
-        and fact.provenance.get("method") == "user"
-        and not fact.provenance.get("prompt_version")
-        and fact.metadata.get("about") != "agent"
-    )
-
-
-def _person(fact: SemanticMemory) -> str:
-    """The person that a fact is about; "Alice's sister" counts as Alice."""
-    return fact.subject.split("'s ")[0].casefold()
-
-
-class _Whom:
-    """The speakers by their names: "Tom" is Tom Becker where no other Tom speaks."""
-
-    def __init__(self, facts: Iterable[SemanticMemory]) -> None:
-        speakers = {fact.speaker for fact in facts if fact.speaker}
-        self._speakers = {name for name in speakers if not name.startswith(NAMELESS)}
-        self._known: dict[str, set[str]] = {}
-
-    def names(self, name: str) -> set[str]:
-        """The name, and that of the only speaker that has it."""
-        if name not in self._known:
-            meant = people_named(name, self._speakers)
-            only = {meant[0].casefold()} if len(meant) == 1 else set()
-            self._known[name] = {name.casefold()} | only
-        return self._known[name]
-
-    def person(self, fact: SemanticMemory) -> str:
-        """The person that a fact is about, by the name of the speaker."""
-        person = _person(fact)
-        if fact.quote is not None:
-            return person
-        return max(self.names(person), key=lambda name: (name != person, name))
-
-
-def _names_of(
-    user: str, speaker: str, stated: Set[str], facts: Iterable[SemanticMemory], whom: _Whom
-) -> set[str]:
-    """The names of the user: the id and a name that was stated, else the main speaker's name.
-
-    A speaker that the id names goes before the main one. Without messages, the name with most
-    facts of a model. An account without a name is never the user.
-    """
-    own = {user.casefold(), *_UNNAMED}
-    if stated:
-        return own | {name.casefold() for name in stated}
-    own |= whom.names(user)
-    facts = [fact for fact in facts if not _person(fact).startswith(NAMELESS.casefold())]
-    counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
-    known = own & counts.keys()
-    main = {speaker.casefold()} & counts.keys()
-    return own | (known or main or {name for name, _ in counts.most_common(1)})
-
-
-def is_own_name(user: str, fact: SemanticMemory) -> bool:
-    """Whether a fact states how the user is called in the messages."""
-    is_of_user = fact.attribute == "name" and fact.subject.casefold() == user.casefold()
-    return is_of_user and fact.quote is None and bool(fact.value) and fact.is_current
-
-
-def _words(fact: SemanticMemory) -> set[str]:
-    """The words of a fact without the name; of unspaced scripts the pairs of characters."""
-    runs = re.findall(r"\w+", fact.content.casefold().replace(_person(fact), ""))
-    words = {run for run in runs if run.isascii()}
-    return words | {run[at : at + 2] for run in runs if not run.isascii() for at in range(len(run))}
-
-
-def _order(fact: SemanticMemory) -> tuple[bool, float, str]:
-    """Sentences before quotations, the newest first."""
-    return (fact.quote is not None, -fact.valid_from.timestamp(), fact.memory_id)
-
-
 def _quoted(fact: SemanticMemory) -> str:
     """The day and the words of a quotation, with resolved dates and without the speaker."""
     said = fact.said_at or fact.valid_from
@@ -446,63 +265,10 @@ def _quoted(fact: SemanticMemory) -> str:
     return f"{_date(said)}: {_inline(clip(words, _QUOTED))}"
 
 
-def _rank(fact: SemanticMemory) -> tuple[float, float, float, str]:
+def rank(fact: SemanticMemory) -> tuple[float, float, float, str]:
     """Most important first, then surest, then newest."""
     newest = -fact.valid_from.timestamp()
     return (-fact.importance, -fact.confidence, newest, fact.memory_id)
-
-
-def _history(
-    user: str,
-    fact: SemanticMemory,
-    ended: Mapping[str, list[SemanticMemory]],
-    revisions: Mapping[str, list[SemanticMemory]],
-) -> tuple[Event, ...]:
-    events: list[Event] = []
-    seen: set[str] = set()
-    pending = [fact]
-    while pending:
-        now = pending.pop()
-        if now.memory_id in seen:
-            continue
-        seen.add(now.memory_id)
-        events += _changes(
-            user, [one for one in revisions.get(now.memory_id, ()) if one != now], now
-        )
-        for old in ended.get(now.memory_id, ()):
-            pending.append(old)
-            events.append(
-                Event(
-                    old.updated_at,
-                    user,
-                    "SUPERSEDE",
-                    now.memory_id,
-                    now.content,
-                    old.content,
-                    old.memory_id,
-                    now.source_messages,
-                )
-            )
-    return tuple(sorted(events, key=lambda event: event.at))
-
-
-def _changes(user: str, earlier: list[SemanticMemory], now: SemanticMemory) -> Iterator[Event]:
-    before: SemanticMemory | None = None
-    for one in (*earlier, now):
-        if before is None:
-            change, previous = "ADD", None
-        elif one.content != before.content:
-            change, previous = "UPDATE", before.content
-        elif len(one.source_messages) > len(before.source_messages):
-            change, previous = "MERGE", before.content
-        else:
-            before = one
-            continue
-        at = one.created_at if before is None else one.updated_at
-        yield Event(
-            at, user, change, one.memory_id, one.content, previous, evidence=one.source_messages
-        )
-        before = one
 
 
 def _date(moment: datetime) -> str:

@@ -30,7 +30,8 @@ from .inputs.options import (
     spelled_out,
 )
 from .listings import PAGE, Records, T
-from .profile import Profile, is_own_name, profile_of
+from .profile import Profile
+from .profiling import is_own_name, profile_of
 from .records import Episode, Message, Record, SemanticMemory
 from .reports import Event
 from .rerankers import rerank, widened

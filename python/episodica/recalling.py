@@ -26,7 +26,6 @@ _LINE = 100
 # How often a context is packed again if its lines have more tokens in this form.
 _ATTEMPTS = 4
 _GAP = "[…] "
-_SUMMARIES = "# Summaries"
 # Further lines of a piece begin with a space.
 _START = re.compile(r"\n(?! )")
 
@@ -257,8 +256,10 @@ def _pieces(packed: Context) -> Iterator[_Piece]:
         if text.startswith("# "):
             head = text
         elif text.startswith("- "):
-            name = f"summary {crc32(text.encode()):08x}"
-            yield _Piece(name if head == _SUMMARIES else next(facts).memory_id, head, text)
+            # Facts stand before summaries.
+            fact = next(facts, None)
+            name = fact.memory_id if fact else f"summary {crc32(text.encode()):08x}"
+            yield _Piece(name, head, text)
         elif text:
             name = next(messages).message_id
             yield _Piece(name, head, text.removeprefix(_GAP), name in parts)

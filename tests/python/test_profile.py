@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from episodica import InvalidInputError, MemorySystem, Profile, count_tokens
+from episodica import InvalidInputError, MemorySystem, Profile, SemanticMemory, count_tokens
+from episodica.changes import Followed
+from episodica.profiling import profile_of
 
 LIMITS = {
     "personal_info": 50,
@@ -269,3 +272,79 @@ def test_spaces_without_width_part_words_of_some_scripts(memory: MemorySystem) -
     for name in ("\u1780\u200b\u1781", "\u1780\u1781"):
         said(memory, ("2024-01-05T10:00:00Z", "I love Paris."), name=name)
     assert {message.name for message in memory.messages("al")} == {"\u1780\u1781"}
+
+
+def quoted(memory: MemorySystem, *texts: str) -> list[SemanticMemory]:
+    """Facts that quote each text, said on the days of January 2024."""
+    said(memory, *((f"2024-01-{day:02}T10:00:00Z", text) for day, text in enumerate(texts, 1)))
+    facts = sorted(memory.semantic_memories("al"), key=lambda fact: fact.valid_from)
+    assert [fact.quote for fact in facts] == list(texts)
+    return facts
+
+
+@pytest.mark.parametrize("kind", ["work_history", "personal_info", "event", "goal"])
+def test_what_was_said_later_stands_above_the_earlier_in_whatever_section(
+    memory: MemorySystem, kind: Any
+) -> None:
+    home, allergy, move = quoted(
+        memory, "I live in Oslo, by the harbour.", "I'm allergic to wasps.", "I moved to Bergen."
+    )
+    facts = [replace(home, kind="personal_info"), allergy, replace(move, kind=kind)]
+    links = Followed({home.memory_id: {move.memory_id}}, {})
+    told = profile_of("al", "Alice", facts, {}, followed=links)
+    first = next(line for line in told if line.fact.memory_id == move.memory_id)
+    assert [one.memory_id for one in first.earlier] == [home.memory_id]
+    text = told.to_markdown()
+    assert text.count("Oslo") == 1
+    assert '"I moved to Bergen."\n  before, 2024-01-01: "I live in Oslo' in text
+    assert ("## Work history" in text) == (kind == "work_history")
+    # A later fact that ended says nothing.
+    ended = [facts[0], allergy, replace(move, kind=kind, valid_to=move.valid_from)]
+    text = profile_of("al", "Alice", ended, {}, followed=links).to_markdown()
+    assert '"I live in Oslo, by the harbour."\n' in text
+    assert "Bergen" not in text
+
+
+@pytest.mark.parametrize(
+    ("language", "mark"),
+    [
+        ("en", ' [later, 2024-01-02: "I moved to Bergen."]'),
+        ("zh", '[后来\uff0c2024-01-02: "I moved to Bergen."]'),
+        ("de", ' [später, 2024-01-02: "I moved to Bergen."]'),
+        ("fr", ' [plus tard, 2024-01-02: "I moved to Bergen."]'),
+        ("es", ' [más tarde, 2024-01-02: "I moved to Bergen."]'),
+    ],
+)
+def test_a_line_carries_the_mark_of_what_was_said_later_about_a_part(
+    memory: MemorySystem, language: Any, mark: str
+) -> None:
+    both, move = quoted(memory, "I'm allergic to wasps and live in Oslo.", "I moved to Bergen.")
+    links = Followed({}, {both.memory_id: {move.memory_id}})
+    facts = [replace(both, kind="personal_info"), replace(move, kind="event")]
+    told = profile_of("al", "Alice", facts, {}, language, followed=links)
+    assert both.content.removeprefix("Alice: ") + mark in told.to_markdown()
+    (line,) = told
+    assert line.to_dict()["later"] == move.memory_id
+
+
+def test_a_chinese_earlier_line_has_no_stray_space(memory: MemorySystem) -> None:
+    for day, end in (("2024-01-05", "。"), ("2024-02-05", "\uff01")):
+        said(memory, (f"{day}T10:00:00Z", f"我对花生过敏\uff0c很严重{end}"), name="小红")
+    assert "\n  此前\uff0c2024-01-05: “" in memory.profile("al").to_markdown()
+
+
+def test_a_pet_and_a_relative_are_no_part_of_the_users_own_section(memory: MemorySystem) -> None:
+    said(
+        memory,
+        ("2024-01-05T10:00:00Z", "我家有只猫。叫年糕\uff0c今年三岁。"),
+        ("2024-01-06T10:00:00Z", "我姐姐是兽医\uff0c住在杭州。"),
+        ("2024-01-07T10:00:00Z", "叫小黑\uff0c今年两岁。"),
+        ("2024-01-08T10:00:00Z", "我对虾过敏。"),
+        name="小红",
+    )
+    sections = memory.profile("al").sections
+    assert [line.fact.quote for line in sections["personal_info"]] == ["我对虾过敏。"]
+    assert {line.fact.quote for line in sections["relationship"]} == {
+        "我家有只猫。叫年糕\uff0c今年三岁。",
+        "我姐姐是兽医\uff0c住在杭州。",
+    }

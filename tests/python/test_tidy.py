@@ -37,6 +37,7 @@ PYTHON_LEVELS = [
     "fence following profile readers rerankers",
     "store",
     "changes",
+    "profiling",
     "operation queries",
     "corrections explaining forming plot recalling",
     "conversations layers",

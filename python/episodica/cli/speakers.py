@@ -9,7 +9,7 @@ from ..errors import InvalidInputError
 from ..hints import shown
 from ..inputs.names import NAMELESS
 from ..people import people_named
-from ..profile import is_own_name
+from ..profiling import is_own_name
 from ..readers import Conversation
 from ..system import MemorySystem
 

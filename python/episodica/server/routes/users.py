@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from ...profile import LIMITS
+from ...profiling import LIMITS
 from .. import views
 from ..access import AnyCaller, User
 from ..models import (
