@@ -150,8 +150,8 @@ class StoreStats(Report):
         Users closed to stay within ``memory_budget_bytes``.
     rejected_statements : dict of str to int
         Candidate facts that were turned down, by the reason: ``empty``, ``question``, ``quoted``,
-        ``too_long``, ``not_about_user``, ``low_confidence``, ``low_importance``, ``duplicate``,
-        ``no_source``, ``other_speaker`` or ``echo``.
+        ``too_long``, ``not_about_user``, ``low_confidence``, ``low_importance``, ``unclear``,
+        ``duplicate``, ``no_source``, ``other_speaker`` or ``echo``.
     mended : dict of str to int
         Counts of repairs, replacements by the rules, and failures, by kind. With a language
         model: ``failures_survived`` (calls that failed), ``episodes_by_rules`` and

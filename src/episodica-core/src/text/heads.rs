@@ -35,6 +35,9 @@ const OPEN: f32 = -2.0;
 /// at which the head `profile` says yes; the numbers of the recipe.
 const MOVED: f32 = 0.4;
 const FAR: f32 = 6.0;
+/// How far the section for people may score below another and still be chosen: on the labelled
+/// sentences it is right as often, and a relative's job or illness is not the speaker's.
+const PEOPLE: f32 = 1.0;
 /// A score that [`worth`] takes for certain.
 const SURE: f32 = 4.0;
 /// Quotation marks that are not ASCII.
@@ -165,7 +168,11 @@ impl SentenceHeads {
     fn of_scores(scores: &[f32; HEADS]) -> Self {
         let (single, sections) = scores.split_at(SINGLE);
         let (none, sections) = (sections[0], &sections[1..]);
-        let best = (0..SECTIONS.len()).max_by(|a, b| sections[*a].total_cmp(&sections[*b]));
+        let chosen = |place: &usize| match SECTIONS[*place] {
+            ProfileSection::Relation => sections[*place] + PEOPLE,
+            _ => sections[*place],
+        };
+        let best = (0..SECTIONS.len()).max_by(|a, b| chosen(a).total_cmp(&chosen(b)));
         // How much likelier any section is than none.
         let highest = sections.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let others: f32 = sections.iter().map(|score| (score - highest).exp()).sum();

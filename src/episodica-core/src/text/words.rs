@@ -57,6 +57,23 @@ pub fn word_count(text: &str) -> usize {
     words(text).count()
 }
 
+/// True if a text has some words one after the other, whatever their case, accents and marks
+/// between them; in unspaced scripts also within a run. "Tobi" is in "Tobi's car".
+pub(crate) fn has_words(text: &str, part: &str) -> bool {
+    let (text, part) = (spaced(text), spaced(part));
+    let is_part = |c: Option<char>| c.is_some_and(|c| is_alphanumeric(c) && !is_unspaced(c));
+    !part.is_empty()
+        && text.match_indices(&*part).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + part.len()..]);
+            !is_part(before.chars().next_back()) && !is_part(after.chars().next())
+        })
+}
+
+/// The folded words of a text with spaces between them.
+fn spaced(text: &str) -> String {
+    words(text).map(fold).collect::<Vec<_>>().join(" ")
+}
+
 /// The text with compatibility forms decomposed, in lower case, without accents (voicing marks of
 /// kana and composed Hangul stay).
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
@@ -159,6 +176,25 @@ mod tests {
             let mut whole = String::new();
             fold_marked(&text, &mut whole);
             prop_assert_eq!(fold(&text), whole);
+        }
+    }
+
+    #[test]
+    fn words_are_found_whole() {
+        for (text, name) in [
+            ("Tobi is allergic.", "Tobi"),
+            ("TOBI's car", "tobi"),
+            ("Ask (Tobi Haas)", "Tobi Haas"),
+            ("我妹妹小雨对花生过敏。", "小雨"),
+            ("José called.", "jose"),
+            ("Well, good-morning!", "Good morning"),
+        ] {
+            assert!(has_words(text, name), "{text}");
+        }
+        let others =
+            [("Tobias is allergic.", "Tobi"), ("Hannah sings.", "Ann"), ("", "Ann"), ("Ann", "")];
+        for (text, name) in others {
+            assert!(!has_words(text, name), "{text}");
         }
     }
 

@@ -16,9 +16,9 @@ use crate::engine::reading::search::{MAX_TOP_K, SearchRun, merge, numbered};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
-    AnswerRelevance, ContextCandidates, ContextParts, EpisodeSummary, FactSection, HitKind,
-    HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts, QueryIntent,
-    RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, pack,
+    AnswerRelevance, ContextCandidates, ContextParts, ContextWords, EpisodeSummary, FactSection,
+    HitKind, HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts,
+    QueryIntent, RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, pack,
 };
 use crate::text::normalized;
 
@@ -286,6 +286,7 @@ impl ContextSources {
                 && filter.admits_message(view.messages.get(slot))
                 && own_parts(view, slot).is_none()
         };
+        let words = ContextWords::of_talk(&view.messages, &admits);
         let material = ContextCandidates {
             index: &view.messages,
             query: &search.prepared.query,
@@ -296,9 +297,10 @@ impl ContextSources {
             facts: &facts,
             asked: self.asked.len(),
             admits: &admits,
-            later: &|slot| later_marks(view, zone, slot, &admits),
+            later: &|slot| later_marks(view, zone, words, slot, &admits),
             outdated: &self.outdated,
             summaries: &summaries,
+            words,
             form: request.form,
             zone,
         };

@@ -2,13 +2,14 @@
 
 use crate::clock::DisplayZone;
 use crate::engine::memory::view::UserView;
-use crate::score::{LineMark, later_mark};
+use crate::score::{ContextWords, LineMark, later_mark};
 
 /// The marks of a message: after each part about which something was said later, the latest words
 /// of a message that `admits` lets in.
 pub(super) fn later_marks(
     view: &UserView,
     zone: &DisplayZone,
+    told_in: &ContextWords,
     message: u32,
     admits: &dyn Fn(u32) -> bool,
 ) -> Vec<LineMark> {
@@ -27,7 +28,7 @@ pub(super) fn later_marks(
         let Some(at) = end_of_words(content, linked.link.old_span) else { continue };
         // The pairs of a message begin with the latest.
         if !marks.iter().any(|(known, _)| *known == at) {
-            marks.push((at, later_mark(zone.show(said).local().date(), words)));
+            marks.push((at, later_mark(told_in, zone.show(said).local().date(), words)));
         }
     }
     marks

@@ -8,7 +8,7 @@ use crate::engine::memory::view::UserView;
 use crate::generate::facts::model::UNNAMED_USER;
 use crate::ids::Owner;
 use crate::model::clean_name;
-use crate::text::script::is_unspaced;
+use crate::text::words::has_words;
 
 /// The attribute by which the application states how the user is called.
 const NAME: &str = "name";
@@ -22,7 +22,7 @@ pub(crate) fn named_statement<'a>(
     statement: &'a str,
 ) -> Cow<'a, str> {
     let Some(name) = clean_name(subject) else { return Cow::Borrowed(statement) };
-    if names(statement, &name) || is_user(view, owner, &name) {
+    if has_words(statement, &name) || is_user(view, owner, &name) {
         return Cow::Borrowed(statement);
     }
     Cow::Owned(format!("{name}: {statement}"))
@@ -46,37 +46,5 @@ fn is_user(view: &UserView, owner: &Owner, name: &str) -> bool {
         main_speaker(view).is_some_and(|speaker| speaker.to_lowercase() == name)
     } else {
         stated.contains(&name)
-    }
-}
-
-/// True if a text has a name as whole words; of unspaced scripts, anywhere.
-fn names(text: &str, name: &str) -> bool {
-    let (text, name) = (text.to_lowercase(), name.to_lowercase());
-    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c));
-    text.match_indices(&*name).any(|(at, _)| {
-        let (before, after) =
-            (text[..at].chars().next_back(), text[at + name.len()..].chars().next());
-        !is_part(before) && !is_part(after)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_found_as_a_word() {
-        for (text, name) in [
-            ("Tobi is allergic.", "Tobi"),
-            ("TOBI's car", "tobi"),
-            ("Ask (Tobi Haas)", "Tobi Haas"),
-            ("我妹妹小雨对花生过敏。", "小雨"),
-        ] {
-            assert!(names(text, name), "{text}");
-        }
-        for (text, name) in [("Tobias is allergic.", "Tobi"), ("Hannah sings.", "Ann"), ("", "Ann")]
-        {
-            assert!(!names(text, name), "{text}");
-        }
     }
 }

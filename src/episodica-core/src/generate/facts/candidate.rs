@@ -78,6 +78,8 @@ pub enum RejectReason {
     LowConfidence,
     /// Below `min_importance`.
     LowImportance,
+    /// It can't be understood without the question that it answers, which is not there.
+    Unclear,
     /// The same answer has it already.
     Duplicate,
     /// It cites no message.
@@ -99,6 +101,7 @@ impl RejectReason {
             Self::NotAboutUser => "not_about_user",
             Self::LowConfidence => "low_confidence",
             Self::LowImportance => "low_importance",
+            Self::Unclear => "unclear",
             Self::Duplicate => "duplicate",
             Self::NoSource => "no_source",
             Self::OtherSpeaker => "other_speaker",

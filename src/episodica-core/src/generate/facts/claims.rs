@@ -1,8 +1,9 @@
 //! Facts without a model: spans of messages, verbatim.
 //!
 //! Whether a span is a fact depends on its own message alone, so a message gives the same facts
-//! whatever was said before and after it. Learned heads choose the sentences
-//! ([`SentenceHeads`]). Nothing is reworded, joined with another message, or ended.
+//! whatever was said before and after it; but a scrap ("The 20th.") is one only as an answer.
+//! Learned heads choose the sentences ([`SentenceHeads`]). Nothing is reworded, joined with another
+//! message, or ended.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
-use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, told_part};
+use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, speaks_of_self, told_part};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
 use crate::text::heads::{ProfileSection, SentenceHeads};
 use crate::text::time::{TimeMention, mentions_after, with_dates};
@@ -30,6 +31,13 @@ const SURELY_LONG: usize = 16 * MAX_TOKENS;
 const CONFIDENCE: f32 = 0.85;
 /// The score of the head `unclear` up to which a sentence is quoted without the one before it.
 const SURELY_CLEAR: f32 = -1.0;
+/// The same for a sentence with a word for its speaker.
+const CLEAR_OF_SELF: f32 = 1.0;
+/// The score of `unclear` above which a sentence that stands alone may be about anybody, so it
+/// belongs in no section of a profile; and above which so short a one tells nothing, in tokens.
+const OF_ANYBODY: f32 = 1.0;
+const SCRAP: f32 = 3.0;
+const SCRAP_TOKENS: usize = 6;
 /// Least importance of a sentence that must not be missed.
 const VITAL: f32 = 0.7;
 /// The importance of a sentence is that of its score of the head `worth`: one half at `MIDDLE`, and
@@ -78,6 +86,7 @@ fn quotes_of(
 ) -> Vec<FactCandidate> {
     let mut candidates = Vec::new();
     for (at, message) in messages.iter().enumerate() {
+        let is_asked = || asked_before(messages, at).is_some();
         let is_learned = match config.learn_from {
             LearnFrom::Both => true,
             LearnFrom::User => !message.is_agent(),
@@ -86,7 +95,7 @@ fn quotes_of(
         if !is_learned || message.is_machinery() || CONFIDENCE < config.min_confidence {
             continue;
         }
-        let spans = kept_spans(message, config.min_importance, reject);
+        let spans = kept_spans(message, &is_asked, config.min_importance, reject);
         if !spans.is_empty() {
             let dates = dates_of(messages, at);
             candidates.extend(spans.iter().map(|span| candidate(messages, at, span, &dates)));
@@ -164,6 +173,7 @@ fn language_of(content: &str) -> Language {
 /// The spans of a message that are worth keeping, in order, without overlaps.
 fn kept_spans(
     message: &Message,
+    is_asked: &dyn Fn() -> bool,
     min_importance: f32,
     reject: &mut dyn FnMut(&Message, &str, RejectReason),
 ) -> Vec<KeptSpan> {
@@ -177,8 +187,8 @@ fn kept_spans(
         said_by(&voices, range.clone()) == voice && !announces(content, &voices, range, voice)
     };
     let mut kept: Vec<KeptSpan> = Vec::new();
-    // The sentence before, if it can be quoted together with the next one.
-    let mut before: Option<Range<usize>> = None;
+    // The sentence before, if it can be quoted together with the next one, and its section.
+    let mut before: Option<(Range<usize>, Option<MemoryKind>)> = None;
     for clause in scored_clauses(content, by_agent, is_own) {
         let Some(clause) = clause else {
             before = None;
@@ -193,20 +203,48 @@ fn kept_spans(
         };
         match judged {
             Ok((importance, kind)) => {
-                let is_clear = heads.unclear <= SURELY_CLEAR;
-                let with_before = before.clone().filter(|_| !is_clear);
-                let whole = with_before
-                    .map(|before| before.start..range.end)
-                    .filter(|whole| fits(&content[whole.clone()]))
-                    .unwrap_or_else(|| range.clone());
-                push_merged(&mut kept, KeptSpan { range: whole, importance, kind });
+                let is_first = !content[..range.start].contains(char::is_alphanumeric);
+                let is_answer = || is_first && is_asked();
+                let span = KeptSpan { range: range.clone(), importance, kind };
+                match placed(content, span, before.as_ref(), &heads, is_answer) {
+                    Some(span) => push_merged(&mut kept, span),
+                    None => reject(message, text, RejectReason::Unclear),
+                }
             }
             Err(reason) => reject(message, text, reason),
         }
         let is_told = is_own && !asks && heads.small_talk <= 0.0;
-        before = is_told.then_some(range);
+        let section = heads.profile_section().filter(|_| !by_agent).map(section_kind);
+        before = is_told.then_some((range, section));
     }
     kept
+}
+
+/// The span of a sentence in the section where it belongs: with the sentence before, if it needs
+/// it, and in the section of that; `None` for a scrap that answers nothing.
+fn placed(
+    content: &str,
+    span: KeptSpan,
+    before: Option<&(Range<usize>, Option<MemoryKind>)>,
+    heads: &SentenceHeads,
+    is_answer: impl Fn() -> bool,
+) -> Option<KeptSpan> {
+    let text = &content[span.range.clone()];
+    let is_clear =
+        heads.unclear <= SURELY_CLEAR || heads.unclear <= CLEAR_OF_SELF && speaks_of_self(text);
+    let with_before = before
+        .filter(|_| !is_clear)
+        .map(|(before, kind)| (before.start..span.range.end, kind))
+        .filter(|(whole, _)| fits(&content[whole.clone()]));
+    if let Some((range, kind)) = with_before {
+        return Some(KeptSpan { range, kind: kind.unwrap_or(span.kind), ..span });
+    }
+    let is_sure = heads.must > 0.0 || heads.unclear <= OF_ANYBODY || speaks_of_self(text);
+    if span.kind == MemoryKind::Decision || is_sure || is_answer() {
+        return Some(span);
+    }
+    let is_scrap = heads.unclear > SCRAP && count_tokens(text) <= SCRAP_TOKENS;
+    (!is_scrap).then_some(KeptSpan { kind: MemoryKind::Event, ..span })
 }
 
 /// True if a clause only announces another's words, with which it ends: "Caption: I moved."
@@ -445,7 +483,7 @@ mod tests {
             ),
         ];
         let found = quotes(&talk);
-        let first = found.last().expect("is quoted");
+        let first = found.first().expect("is quoted");
         assert_eq!(first.quote.as_ref().and_then(|one| one.asked.as_deref()), Some("m0"));
         assert!(first.content.starts_with("Mira: \"I'm allergic to walnuts."), "{}", first.content);
         assert_eq!(first.source_messages, ["m1"]);

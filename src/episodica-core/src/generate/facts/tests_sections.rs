@@ -51,6 +51,59 @@ fn a_profile_takes_health_rules_and_events_of_life_whatever_their_length_and_dat
 }
 
 #[test]
+fn lines_about_others_stand_under_people_and_those_about_anybody_nowhere() {
+    for text in [
+        "My sister is a vet and lives in Graz.",
+        "My husband works as a plumber.",
+        "Meine Schwester ist Tierärztin.",
+        "我姐姐是兽医，住在杭州。",
+        "我家有只猫。叫年糕，今年三岁。",
+    ] {
+        assert_eq!(sections(text), [Relationship], "{text}");
+    }
+    // Each on its own line of the profile.
+    assert_eq!(
+        sections("Ayer me mudé a Vigo. Mi hermana es veterinaria."),
+        [PersonalInfo, Event],
+        "not in the section of the sentence before"
+    );
+    for text in [
+        "Tenemos un perro. Se llama Rex y tiene tres años.",
+        "We have a dog. Named Rex.",
+        "Nous avons un chien. Il s'appelle Rex.",
+        "猫を飼っています。名前はモチで、三歳です。",
+    ] {
+        assert_eq!(sections(text).len(), 1, "{text}: with the sentence that says about whom");
+    }
+    let alone =
+        ["叫年糕，今年三岁。", "Se llama Rex y tiene tres años.", "Heißt Rex und ist drei."];
+    for text in alone {
+        assert!(sections(text).iter().all(|kind| *kind == Event), "{text}: {:?}", sections(text));
+    }
+}
+
+#[test]
+fn a_scrap_is_quoted_only_as_an_answer() {
+    let scraps =
+        ["The 20th.", "Yes, on Tuesday.", "42.", "Am Dienstag.", "二十号。", "Le 20.", "In Leeds."];
+    for text in scraps {
+        assert_eq!(sections(text), [], "{text}");
+    }
+    let told = ["Allergic to nuts.", "Moved to Bergen yesterday.", "Vegetarian since 2012."];
+    for text in told {
+        assert_eq!(sections(text).len(), 1, "{text}");
+    }
+    let day = "2024-03-11T09:30:00+01:00";
+    let asked = said(0, "user", Some("Tom"), day, "When do you come?");
+    for text in ["The 20th.", "Yes, on Tuesday."] {
+        let answer = said(1, "user", Some("Mira"), day, text);
+        let found = extract_quotes(&[asked.clone(), answer], &MemoryConfig::default());
+        let [one] = &found.candidates[..] else { panic!("{text}: {found:?}") };
+        assert_eq!(one.quote.as_ref().and_then(|quote| quote.asked.as_deref()), Some("m0"));
+    }
+}
+
+#[test]
 fn requests_to_forget_and_words_that_tell_nothing_are_not_quoted() {
     for text in [
         "Please forget what I said about my illness.",

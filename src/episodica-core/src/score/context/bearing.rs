@@ -16,7 +16,7 @@ use crate::text::heads::small_talk;
 use crate::text::script::is_alphanumeric;
 use crate::text::sentences;
 use crate::text::time::mentions;
-use crate::text::words::{fold, words};
+use crate::text::words::{fold, has_words, words};
 
 /// Number of messages considered: as many as would fit with [`SHORT`] tokens each, at least this.
 const CONSIDERED: usize = 512;
@@ -99,11 +99,11 @@ fn told_of_greeting<'a>(
     if sure <= 0.0 || !material.query.named.is_empty() {
         return None;
     }
-    let asked = spaced_words(text);
+    let asked = text;
     let (mut told, mut idle) = (Vec::new(), 0);
     for one in considered {
         let found = sentences(&material.index.get(one.slot).content);
-        let mut found = found.iter().filter(|text| spaced_words(text).contains(&asked)).peekable();
+        let mut found = found.iter().filter(|text| has_words(text, asked)).peekable();
         if found.peek().is_some() {
             if found.any(|text| small_talk(text) <= 0.0) { told.push(*one) } else { idle += 1 }
         }
@@ -129,11 +129,6 @@ fn told_beside_signs<'a>(
             && small_talk(content) <= 0.0
     };
     considered.iter().filter(tells).take(BEST).copied().collect()
-}
-
-/// The words of a text, folded, each between spaces.
-fn spaced_words(text: &str) -> String {
-    words(text).fold(" ".to_owned(), |text, word| text + &fold(word) + " ")
 }
 
 /// True if the talk has a word, a speaker or a day that the question names. The words of a date,

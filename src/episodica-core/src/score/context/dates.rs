@@ -9,7 +9,9 @@ use std::rc::Rc;
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
+use super::form::DatePrecision;
 use super::quote::one_line;
+use super::wording::{ALL, ContextWords};
 use crate::clock::DisplayZone;
 use crate::index::MessageIndex;
 use crate::text::language;
@@ -18,21 +20,20 @@ use crate::text::time::{day_marks, mentions_after};
 /// A mark and its place in a message, in bytes: after "yesterday", " [7 May 2023]".
 pub type LineMark = (usize, String);
 
-/// How a mark with later words begins. They stand in quotation marks and have no brackets.
-const LATER: &str = "[later, ";
 /// Maximum length of the later words, in characters.
 const MAX_LATER: usize = 240;
 
 /// The mark after words about which `words` were said later, on the day `date`.
 ///
 /// ```
-/// use episodica_core::score::later_mark;
+/// use episodica_core::score::{ContextWords, later_mark};
+/// use episodica_core::text::Language;
 /// let date = jiff::civil::date(2025, 2, 9);
-/// let mark = later_mark(date, "I moved to Bergen [again].");
+/// let mark = later_mark(ContextWords::of(Language::English), date, "I moved to Bergen [again].");
 /// assert_eq!(mark, r#" [later, 9 Feb 2025: "I moved to Bergen (again)"]"#);
 /// ```
-pub fn later_mark(date: Date, words: &str) -> String {
-    let plain: String = one_line(words)
+pub fn later_mark(words: &ContextWords, date: Date, said: &str) -> String {
+    let plain: String = one_line(said)
         .chars()
         .map(|c| match c {
             '[' => '(',
@@ -44,7 +45,14 @@ pub fn later_mark(date: Date, words: &str) -> String {
     let plain = plain.trim_end_matches(['.', '。', ' ']);
     let short: String = plain.chars().take(MAX_LATER).collect();
     let more = if short.len() < plain.len() { "…" } else { "" };
-    format!(" {LATER}{}: \"{short}{more}\"]", date.strftime("%-d %b %Y"))
+    let date = words.date(date, DatePrecision::Day, true);
+    format!(" [{}{date}: \"{short}{more}\"]", words.later)
+}
+
+/// True for a mark with later words. They stand in quotation marks and have no brackets.
+fn is_later(mark: &str) -> bool {
+    let said = mark.strip_prefix('[');
+    said.is_some_and(|said| ALL.iter().any(|words| said.starts_with(words.later)))
 }
 
 /// The marks of the messages of one context, each message's found once.
@@ -66,7 +74,7 @@ impl<'a> LineDates<'a> {
 
     /// True if something was said later about a part of a message.
     pub fn has_later(&self, slot: u32) -> bool {
-        self.of(slot).iter().any(|(_, mark)| mark.trim_start().starts_with(LATER))
+        self.of(slot).iter().any(|(_, mark)| is_later(mark.trim_start()))
     }
 
     /// The marks of a message, ascending. Days are those of the speaker's clock. The day of the
@@ -119,7 +127,7 @@ pub fn unmarked(text: &str) -> Cow<'_, str> {
     while let Some(close) = rest.find(']') {
         let before = match rest[..close].rfind('[') {
             // The list of a context in JSON is no mark.
-            Some(open) if !rest[open..close].contains('"') || rest[open..].starts_with(LATER) => {
+            Some(open) if !rest[open..close].contains('"') || is_later(&rest[open..]) => {
                 rest[..open].strip_suffix(' ').unwrap_or(&rest[..open])
             }
             _ => &rest[..=close],

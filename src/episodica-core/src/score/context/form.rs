@@ -7,13 +7,12 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::quote::{name, one_line, push_quoted, push_tagged};
+use super::wording::ContextWords;
 use crate::error::{Error, Result};
 use crate::text::count_tokens;
 
 /// Precedes a message if earlier messages of its day and session are omitted.
 const LEFT_OUT: &str = "[…] ";
-/// Heading of the summaries that replace messages that did not fit.
-const SUMMARIES: &str = "# Summaries\n";
 
 /// Output format of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,17 +46,6 @@ pub enum FactSection {
 }
 
 impl FactSection {
-    /// Heading in plain text; the section `Facts` has one per year instead.
-    fn heading(self) -> &'static str {
-        match self {
-            Self::Facts => "# Facts\n",
-            Self::Agent => "# About the agent\n",
-            Self::Worked => "# What worked\n",
-            Self::Failed => "# What failed\n",
-            Self::Tried => "# What was tried\n",
-        }
-    }
-
     /// Name of the list in JSON and of the tag in XML.
     fn name(self) -> &'static str {
         match self {
@@ -95,21 +83,13 @@ impl FactSince {
 
     /// The date as written before a fact; empty if the heading or the text already states it.
     /// `year` is false under a heading with the year.
-    fn before_fact(self, year: bool) -> String {
-        let date = if self.told { String::new() } else { self.in_text(year) };
+    fn before_fact(self, words: &ContextWords, year: bool) -> String {
+        let date = if self.told { String::new() } else { self.in_text(words, year) };
         if date.is_empty() { date } else { date + ": " }
     }
 
-    pub fn in_text(self, year: bool) -> String {
-        let form = match (self.known, year) {
-            (DatePrecision::Day, true) => "%-d %b %Y",
-            (DatePrecision::Day, false) => "%-d %b",
-            (DatePrecision::Month, true) => "%b %Y",
-            (DatePrecision::Month, false) => "%b",
-            (DatePrecision::Year, true) => "%Y",
-            (DatePrecision::Year, false) => "",
-        };
-        self.date.strftime(form).to_string()
+    pub fn in_text(self, words: &ContextWords, year: bool) -> String {
+        words.date(self.date, self.known, year)
     }
 
     /// The date in ISO 8601, shortened to its precision.
@@ -180,24 +160,25 @@ impl OutputForm {
     }
 
     /// Token count of a day heading with its year.
-    pub(super) fn day_tokens(self) -> usize {
+    pub(super) fn day_tokens(self, words: &ContextWords) -> usize {
         let date = jiff::civil::date(2024, 11, 30);
         match self {
-            Self::Text | Self::Lines => count_tokens(&day_heading(date, true)),
+            Self::Text | Self::Lines => count_tokens(&words.day_heading(date, true)),
             Self::Json => 0,
             Self::Xml => count_tokens(&format!("{}{DAY_END}", day_tag(date))),
         }
     }
 
     /// Token count of the heading over a year's facts.
-    pub(super) fn year_tokens(self) -> usize {
-        if matches!(self, Self::Text | Self::Lines) { count_tokens(&fact_heading(2024)) } else { 0 }
+    pub(super) fn year_tokens(self, words: &ContextWords) -> usize {
+        let is_text = matches!(self, Self::Text | Self::Lines);
+        if is_text { count_tokens(&words.fact_heading(2024)) } else { 0 }
     }
 
     /// Token count of the heading over the summaries.
-    pub(super) fn summaries_tokens(self) -> usize {
+    pub(super) fn summaries_tokens(self, words: &ContextWords) -> usize {
         match self {
-            Self::Text | Self::Lines => count_tokens(SUMMARIES),
+            Self::Text | Self::Lines => count_tokens(&words.summaries_heading()),
             Self::Json => count_tokens("\"summaries\":[\n],\n"),
             Self::Xml => 0,
         }
@@ -205,11 +186,10 @@ impl OutputForm {
 
     /// The mark on an outdated message: since when the fact that superseded it holds, which shows
     /// where in the context that fact stands.
-    pub(super) fn outdated_mark(self, since: Option<FactSince>) -> String {
+    pub(super) fn outdated_mark(self, words: &ContextWords, since: Option<FactSince>) -> String {
         match (self, since) {
-            (Self::Text | Self::Lines, None) => " [outdated]".to_owned(),
-            (Self::Text | Self::Lines, Some(since)) => {
-                format!(" [outdated since {}]", since.in_text(true))
+            (Self::Text | Self::Lines, since) => {
+                words.outdated_mark(since.map(|since| since.in_text(words, true)).as_deref())
             }
             (Self::Json, None) => ",\"outdated\":true".to_owned(),
             (Self::Json, Some(since)) => {
@@ -222,13 +202,19 @@ impl OutputForm {
         }
     }
 
-    pub(super) fn fact(self, section: FactSection, since: FactSince, text: &str) -> String {
+    pub(super) fn fact(
+        self,
+        words: &ContextWords,
+        section: FactSection,
+        since: FactSince,
+        text: &str,
+    ) -> String {
         match self {
             // Facts stand under their year.
             Self::Text | Self::Lines => {
                 format!(
                     "- {}{}\n",
-                    since.before_fact(section != FactSection::Facts),
+                    since.before_fact(words, section != FactSection::Facts),
                     one_line(text)
                 )
             }
@@ -305,18 +291,18 @@ impl OutputForm {
     }
 
     /// Writes the whole context.
-    pub(super) fn write(self, pieces: &[ContextPiece<'_>]) -> String {
+    pub(super) fn write(self, words: &ContextWords, pieces: &[ContextPiece<'_>]) -> String {
         if pieces.is_empty() {
             return self.empty().to_owned();
         }
         match self {
-            Self::Text | Self::Lines => self.as_text(pieces),
-            Self::Json => self.as_json(pieces),
-            Self::Xml => self.as_xml(pieces),
+            Self::Text | Self::Lines => self.as_text(words, pieces),
+            Self::Json => self.as_json(words, pieces),
+            Self::Xml => self.as_xml(words, pieces),
         }
     }
 
-    fn as_text(self, pieces: &[ContextPiece<'_>]) -> String {
+    fn as_text(self, words: &ContextWords, pieces: &[ContextPiece<'_>]) -> String {
         let (mut text, mut under, mut summarised) = (String::new(), None, false);
         let mut year = None;
         for piece in pieces {
@@ -326,22 +312,22 @@ impl OutputForm {
                     if under != Some((*section, year)) {
                         under = Some((*section, year));
                         match section {
-                            FactSection::Facts => text.push_str(&fact_heading(year)),
-                            other => text.push_str(other.heading()),
+                            FactSection::Facts => text.push_str(&words.fact_heading(year)),
+                            other => text.push_str(&words.section_heading(*other)),
                         }
                     }
-                    text.push_str(&self.fact(*section, *since, fact));
+                    text.push_str(&self.fact(words, *section, *since, fact));
                 }
                 ContextPiece::Summary(summary) => {
                     if !std::mem::replace(&mut summarised, true) {
-                        text.push_str(SUMMARIES);
+                        text.push_str(&words.summaries_heading());
                     }
                     text.push_str(&self.summary(summary));
                 }
                 ContextPiece::Day(date) => {
                     let is_new =
                         year.replace(date.year()) != Some(date.year()) || self == Self::Lines;
-                    text.push_str(&day_heading(*date, is_new));
+                    text.push_str(&words.day_heading(*date, is_new));
                 }
                 ContextPiece::Message(line) => text.push_str(&self.message(line)),
             }
@@ -350,7 +336,7 @@ impl OutputForm {
         text
     }
 
-    fn as_json(self, pieces: &[ContextPiece<'_>]) -> String {
+    fn as_json(self, words: &ContextWords, pieces: &[ContextPiece<'_>]) -> String {
         use FactSection::{Agent, Facts, Failed, Tried, Worked};
         let names = [Facts, Agent, Worked, Failed, Tried].map(FactSection::name);
         let names = names.into_iter().chain(["summaries", "messages"]);
@@ -358,7 +344,7 @@ impl OutputForm {
         for piece in pieces {
             let (name, item) = match piece {
                 ContextPiece::Fact { section, since, text } => {
-                    (section.name(), self.fact(*section, *since, text))
+                    (section.name(), self.fact(words, *section, *since, text))
                 }
                 ContextPiece::Summary(text) => ("summaries", self.summary(text)),
                 ContextPiece::Day(_) => continue,
@@ -376,12 +362,12 @@ impl OutputForm {
         format!("{{{}}}", lists.join(",\n"))
     }
 
-    fn as_xml(self, pieces: &[ContextPiece<'_>]) -> String {
+    fn as_xml(self, words: &ContextWords, pieces: &[ContextPiece<'_>]) -> String {
         let (mut text, mut open) = ("<memory>\n".to_owned(), false);
         for piece in pieces {
             match piece {
                 ContextPiece::Fact { section, since, text: fact } => {
-                    text.push_str(&self.fact(*section, *since, fact))
+                    text.push_str(&self.fact(words, *section, *since, fact))
                 }
                 ContextPiece::Summary(summary) => text.push_str(&self.summary(summary)),
                 ContextPiece::Day(date) => {
@@ -402,14 +388,4 @@ const DAY_END: &str = "</day>\n";
 
 fn day_tag(date: Date) -> String {
     format!("<day date=\"{date}\">\n")
-}
-
-/// The heading of the facts that hold since the given year.
-fn fact_heading(year: i16) -> String {
-    format!("# Facts, {year}\n")
-}
-
-/// The heading of a day. Only the first day shown of each year has the year in it.
-fn day_heading(date: Date, with_year: bool) -> String {
-    date.strftime(if with_year { "# %a %-d %b %Y\n" } else { "# %a %-d %b\n" }).to_string()
 }

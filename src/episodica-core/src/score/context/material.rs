@@ -6,6 +6,7 @@ use super::dates::LineMark;
 use super::excerpt::Parts;
 use super::form::OutputForm;
 use super::text::{EpisodeSummary, KnownFact, Outdated};
+use super::wording::ContextWords;
 use crate::clock::DisplayZone;
 use crate::index::MessageIndex;
 use crate::score::{ParsedQuery, ScoredMessage, TokenTable};
@@ -38,6 +39,8 @@ pub struct ContextCandidates<'a> {
     pub later: &'a dyn Fn(u32) -> Vec<LineMark>,
     /// Summaries of episodes.
     pub summaries: &'a [EpisodeSummary],
+    /// The words of headings and marks.
+    pub words: &'static ContextWords,
     /// The output format.
     pub form: OutputForm,
     /// Time zone in which dates are shown.

@@ -1,11 +1,12 @@
 //! Packs the records that answer a question into a token budget.
 //!
 //! A context quotes messages under their days, in the order of time, with the days that their
-//! relative dates mean. What ranks first goes in first, whole, with what belongs to it; then the
-//! best sentences of as many others as fit. A question comes with its reply, a short reply with its
-//! question, and the best message with its speaker's later message on the same subject. Facts that
-//! a model, the user or the application stated open the text, grouped by the year since which they
-//! hold; an outdated message appears only together with the fact that supersedes it.
+//! relative dates mean, and has its own words in the language of the talk. What ranks first goes in
+//! first, whole, with what belongs to it; then the best sentences of as many others as fit. A
+//! question comes with its reply, a short reply with its question, and the best message with its
+//! speaker's later message on the same subject. Facts that a model, the user or the application
+//! stated open the text, grouped by the year since which they hold; an outdated message appears
+//! only together with the fact that supersedes it.
 
 mod bearing;
 mod dates;
@@ -19,6 +20,7 @@ mod recalled;
 #[cfg(test)]
 mod tests;
 mod text;
+mod wording;
 
 pub use dates::{LineMark, later_mark, unmarked};
 pub use excerpt::Parts;
@@ -27,3 +29,4 @@ pub use material::{ContextCandidates, ContextParts, LineReason};
 pub use packing::pack;
 pub use recalled::{is_date, without_contexts};
 pub use text::{EpisodeSummary, KnownFact, Outdated, Successors};
+pub use wording::ContextWords;

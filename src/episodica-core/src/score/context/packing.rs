@@ -16,11 +16,12 @@ use super::excerpt::{ExcerptTerms, Parts, ScoredSentences};
 use super::exchange::{question_of, reply_to, said_later};
 use super::material::{ContextCandidates, ContextParts, LineReason};
 use super::text::{ContextWriter, Excerpts, WrittenContext};
+use super::wording::ContextWords;
 use crate::control::CallControl;
 use crate::error::Result;
-use crate::text::is_cjk;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, words};
+use crate::text::{Language, is_cjk};
 
 /// Share of the budget that an assistant's answer may take whole, and a list or code that the best
 /// message matches in.
@@ -54,9 +55,10 @@ pub fn pack(
     budget: usize,
     control: &dyn CallControl,
 ) -> Result<ContextParts> {
-    let ContextCandidates { index, facts, outdated, summaries, form, zone, .. } = *material;
+    let ContextCandidates { index, facts, outdated, summaries, words, form, zone, .. } = *material;
     let dates = &LineDates::new(index, zone, material.later);
-    let writer = ContextWriter { index, facts, summaries, outdated, dates, form, zone, control };
+    let writer =
+        ContextWriter { index, facts, summaries, outdated, dates, words, form, zone, control };
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     PackingRun {
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
@@ -209,7 +211,7 @@ impl PackingRun<'_> {
             (fact.section, self.writer.date(fact.since).year())
         };
         let is_known = self.known.iter().any(|known| heading(*known) == heading(number));
-        if is_known { 0 } else { self.material.form.year_tokens() }
+        if is_known { 0 } else { self.material.form.year_tokens(self.material.words) }
     }
 
     /// Adds a message, with the question that a short reply answers and the facts that supersede
@@ -224,7 +226,11 @@ impl PackingRun<'_> {
         let question =
             question.filter(|one| !self.foreign && self.is_companion(*one).unwrap_or(false));
         let (day, successors) = (self.writer.place(slot).0, self.missing_successors(slot));
-        let mut beside = if self.days.contains(&day) { 0 } else { self.material.form.day_tokens() };
+        let mut beside = if self.days.contains(&day) {
+            0
+        } else {
+            self.material.form.day_tokens(self.material.words)
+        };
         for number in &successors {
             beside += self.fact_tokens[*number] + self.year_tokens(*number);
         }
@@ -398,7 +404,7 @@ impl PackingRun<'_> {
             word.contains(|c: char| c.is_numeric() || c.is_uppercase() || is_cjk(c))
                 && !is_function_word(&fold(word))
         };
-        let since = self.writer.since(fact).in_text(true);
+        let since = self.writer.since(fact).in_text(ContextWords::of(Language::English), true);
         let since = words(&since).filter(|word| word.contains(char::is_numeric));
         let mut values = words(&fact.text).filter(|word| is_value(word)).chain(since);
         values.all(|word| plain_words(word).all(|word| said.contains(&word)))
@@ -433,7 +439,11 @@ impl PackingRun<'_> {
                 continue;
             }
             let line = self.writer.summary_line(number);
-            let heading = if shown.is_empty() { self.material.form.summaries_tokens() } else { 0 };
+            let heading = if shown.is_empty() {
+                self.material.form.summaries_tokens(self.material.words)
+            } else {
+                0
+            };
             let tokens = self.writer.count(&line)? + heading;
             if used + tokens <= self.budget && lines.insert(line) {
                 used += tokens;

@@ -9,15 +9,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use jiff::civil::Date;
-use jiff::fmt::strtime;
 use serde_json::Value;
 
-/// Headings other than days.
-const HEADINGS: [&str; 5] =
-    ["Summaries", "About the agent", "What worked", "What failed", "What was tried"];
-/// Months as contexts write them.
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+use super::wording::{ALL, WrittenDate};
+
 /// Maximum length of a speaker or date at the start of a line, in characters.
 const MAX_START: usize = 120;
 
@@ -84,13 +79,14 @@ fn heading(line: &str, before: Option<Date>) -> Option<Option<Date>> {
         return None;
     }
     let heading = heading.trim_end();
-    if heading.starts_with("Facts, ") || HEADINGS.contains(&heading) {
+    if ALL.iter().any(|words| words.is_heading(heading)) {
         return Some(None);
     }
-    let date = |text: &str| strtime::parse("%a %d %b %Y", text).ok()?.to_date().ok();
-    let years = before.map(|before| before.year()..=before.year().saturating_add(1));
-    let of_year = |year: i16| date(&format!("{heading} {year}"));
-    date(heading).or_else(|| years?.find_map(of_year)).map(Some)
+    let found = WrittenDate::read_heading(heading)?;
+    let mut years = before.map_or(0..=0, |before| before.year()..=before.year().saturating_add(1));
+    let is_day = |date: &Date| ALL.iter().any(|words| words.is_day(heading, *date));
+    let of_year = |year| found.in_year((year > 0).then_some(year)).filter(is_day);
+    years.find_map(of_year).map(Some)
 }
 
 /// The quoted text of a line: a message's continuation, a fact, or a message after its speaker.
@@ -136,29 +132,7 @@ fn tag_line(line: &str, day: &mut Option<Date>) -> Option<Option<String>> {
     Some(Some(said.replace("&amp;", "&")))
 }
 
-/// True for the date before a fact: "8 May 2024", "8 May", "May 2024", "May" or "2024".
+/// True for the date before a fact, such as "8 May 2024", "May 2024" or "3月8日".
 pub fn is_date(text: &str) -> bool {
-    let mut words = text.split(' ').peekable();
-    let is_number = |word: &str, digits: &[usize]| {
-        digits.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let day = words.next_if(|word| is_number(word, &[1, 2])).is_some();
-    let month = words.next_if(|word| MONTHS.contains(word)).is_some();
-    let year = words.next_if(|word| is_number(word, &[4])).is_some();
-    words.next().is_none() && (month || year) && (month || !day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_date;
-
-    #[test]
-    fn dates_before_facts_are_told_from_names() {
-        for date in ["8 May 2024", "8 May", "May 2024", "May", "2024"] {
-            assert!(is_date(date), "{date}");
-        }
-        for other in ["Ann", "8", "8 2024", "May 8", "", "Ann May", "20240"] {
-            assert!(!is_date(other), "{other}");
-        }
-    }
+    WrittenDate::read(text).is_some()
 }

@@ -13,7 +13,7 @@ use crate::fork::ForkLazy;
 use crate::index::MessageIndex;
 use crate::model::testing;
 use crate::score::{ParsedQuery, ScoredMessage};
-use crate::text::count_tokens;
+use crate::text::{Language, count_tokens};
 
 fn index(said: &[(&str, &str, &str)]) -> MessageIndex {
     let mut index = MessageIndex::default();
@@ -80,6 +80,7 @@ fn of<'a>(index: &'a MessageIndex, query: &'a ParsedQuery) -> ContextCandidates<
         asked: 0,
         outdated: &NONE.0,
         summaries: &[],
+        words: ContextWords::of(Language::English),
         form: OutputForm::Text,
         zone: &NONE.1,
     }
@@ -692,5 +693,30 @@ fn contexts_are_recognised_in_every_form_and_other_texts_are_not() {
     }
     for other in ["# Notes\n- buy milk\n- call Ben", "Ann: hi\nBen: hi", "# Facts, 2024"] {
         assert!(recalled::without_contexts(other).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn headings_and_marks_are_in_the_language_of_the_talk() {
+    for (said, expected) in [
+        ("Ich wohne in einem Haus am Fluss.", "# Mo 11. März 2024\nMira: Ich wohne"),
+        ("J'habite dans une maison au bord de l'eau.", "# lun 11 mars 2024\nMira: J'habite"),
+        ("Vivo en una casa junto al río.", "# lun 11 de marzo de 2024\nMira: Vivo"),
+        ("我住在河边的一座房子里。", "# 2024年3月11日 周一\nMira: 我住"),
+        ("川沿いの家に住んでいます。", "# Mon 11 Mar 2024\nMira: 川沿い"),
+    ] {
+        let index = index(&[("Mira", "2024-03-11T09:00:00Z", said)]);
+        let query = ParsedQuery::new(said, &index, StaticTable::shared());
+        let (messages, words) = (ranked(&[3.0]), ContextWords::of_talk(&index, &|_| true));
+        let material = ContextCandidates { messages: &messages, words, ..of(&index, &query) };
+        let text = pack(&material, 100, &Uninterrupted).unwrap().text;
+        assert!(text.starts_with(expected), "{text}");
+        let read = without_contexts(&text).expect("is read back");
+        assert_eq!(read.quoted.len(), 1, "{text}");
+        assert_eq!(read.quoted[0].0, Some(jiff::civil::date(2024, 3, 11)), "{text}");
+        let mark = later_mark(words, jiff::civil::date(2025, 2, 9), "No \"house\" [now].");
+        assert_eq!(unmarked(&format!("{said}{mark}")), said);
+        let marked = words.outdated_mark(Some("…"));
+        assert_eq!(unmarked(&format!("Mira{marked}: {said}")), format!("Mira: {said}"));
     }
 }

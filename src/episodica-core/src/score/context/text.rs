@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::dates::{LineDates, with_marks};
 use super::excerpt::{Parts, quoted};
 use super::form::{ContextLine, ContextPiece, DatePrecision, FactSection, FactSince, OutputForm};
+use super::wording::ContextWords;
 use crate::clock::{DisplayZone, Moment};
 use crate::control::CallControl;
 use crate::error::Result;
@@ -73,6 +74,7 @@ pub(super) struct ContextWriter<'a> {
     pub summaries: &'a [EpisodeSummary],
     pub outdated: &'a Outdated,
     pub dates: &'a LineDates<'a>,
+    pub words: &'a ContextWords,
     pub form: OutputForm,
     pub zone: &'a DisplayZone,
     pub control: &'a dyn CallControl,
@@ -113,7 +115,7 @@ impl<'a> ContextWriter<'a> {
             summaries.iter().map(|number| ContextPiece::Summary(&self.summaries[*number].text)),
         );
         let messages = self.arrange(&mut pieces, messages, excerpts);
-        let text = self.form.write(&pieces);
+        let text = self.form.write(self.words, &pieces);
         Ok(WrittenContext { tokens: self.count(&text)?, text, messages, facts })
     }
 
@@ -249,14 +251,14 @@ impl<'a> ContextWriter<'a> {
         let since = |content: &Successors| {
             let since = content.facts.iter().map(|number| self.since(&self.facts[*number]));
             let ended = content.ended.map(|ended| FactSince::on(self.date(ended)));
-            self.form.outdated_mark(since.min_by_key(|since| since.date).or(ended))
+            self.form.outdated_mark(self.words, since.min_by_key(|since| since.date).or(ended))
         };
         content.map(since).unwrap_or_default()
     }
 
     pub(crate) fn fact_line(&self, number: usize) -> String {
         let fact = &self.facts[number];
-        self.form.fact(fact.section, self.since(fact), &fact.text)
+        self.form.fact(self.words, fact.section, self.since(fact), &fact.text)
     }
 
     /// Date since which a fact holds. 1 January, or the first of a month, stands for the year or

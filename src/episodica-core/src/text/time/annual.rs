@@ -93,7 +93,7 @@ impl MatchPlace<'_, '_> {
         };
         let sure = step != NamedStep::Tense
             || self.tells_year(found, lean, &days)
-                && !self.is_habit()
+                && !self.is_yearly()
                 && !self.is_one_of_many()
                 && !is_general()
                 && self.digits_after(&[',', ' ', '(']) != 4;

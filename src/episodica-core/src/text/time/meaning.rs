@@ -6,7 +6,7 @@ use super::calendar::{self, CalendarUnit, Days, TimeLean};
 use super::grammar::{NamedStep, PatternMeaning};
 use super::mention::{DateGrain, NamedDates};
 use super::patterns::DatePatterns;
-use super::tense::DateReach;
+use super::tense::{DateReach, SENTENCE_ENDS};
 use crate::text::Language;
 use crate::text::expression::TextMatch;
 
@@ -285,5 +285,17 @@ impl MatchPlace<'_, '_> {
     pub(super) fn is_habit(&self) -> bool {
         let clause = self.patterns.tense.clause(self.text, self.start..self.end);
         self.patterns.habits.is_match(&self.text[clause])
+    }
+
+    /// True if a date may recur every year by its clause, or by the words that it follows after a
+    /// mark: "Birthday: 3 May", "every year, on 3 May".
+    pub(super) fn is_yearly(&self) -> bool {
+        let before = &self.text[..self.start];
+        let named = before.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let is_beside =
+            named.len() < before.len() && !before[named.len()..].contains(SENTENCE_ENDS);
+        let clause = || self.patterns.tense.clause(self.text, named.len()..named.len());
+        self.is_habit()
+            || is_beside && self.patterns.habits.is_match(&self.text[clause().start..named.len()])
     }
 }

@@ -40,5 +40,6 @@ pub use mention::{DateGrain, NamedDates, TimeMention};
 pub use mentions::mentions;
 pub(crate) use mentions::mentions_after;
 pub use query::{DatePart, DateRange, date_parts, query_range};
-pub use resolve::resolve_text;
+#[cfg(test)]
+use resolve::tests::resolve_text;
 pub(crate) use resolve::{day_marks, with_dates};

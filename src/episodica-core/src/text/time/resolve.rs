@@ -4,31 +4,8 @@
 //! without a year only the year.
 
 use super::mention::{NamedDates, TimeMention};
-use super::mentions::mentions_in;
 use super::style;
-use crate::clock::Moment;
 use crate::text::Language;
-
-/// `text`, written at `anchor`, with the days of its confident relative dates added.
-///
-/// `language` is the language of the conversation, used for sentences too short to detect theirs.
-/// Absolute and uncertain dates and the rest of the text stay unchanged. Each date is written in
-/// the language of its expression.
-///
-/// ```
-/// use episodica_core::clock::Moment;
-/// use episodica_core::text::{Language, time::resolve_text};
-/// let monday = Moment::parse("2023-05-08T10:00:00Z")?;
-/// let english = |text| resolve_text(text, monday, Language::English);
-/// assert_eq!(english("I moved last Friday."), "I moved last Friday [5 May 2023].");
-/// assert_eq!(english("We met in March."), "We met in March [2023].");
-/// let chinese = resolve_text("昨天我跑步了。", monday, Language::Chinese);
-/// assert_eq!(chinese, "昨天[2023年5月7日]我跑步了。");
-/// # Ok::<(), episodica_core::Error>(())
-/// ```
-pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
-    with_dates(text, &mentions_in(text, anchor, language))
-}
 
 /// `text` with the days of `found`, its mentions in order: its own words, and marks in brackets.
 pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
@@ -80,8 +57,15 @@ fn part_of(surface: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::clock::Moment;
+    use crate::text::time::mentions::mentions_in;
+
+    /// `text`, written at `anchor`, with its dates; `language` is that of the conversation.
+    pub fn resolve_text(text: &str, anchor: Moment, language: Language) -> String {
+        with_dates(text, &mentions_in(text, anchor, language))
+    }
 
     #[test]
     fn dates_are_written_in_the_language_of_their_expression() {

@@ -434,7 +434,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     habits: "(?:mon|tues|wednes|thurs|fri|satur|sun)day (?:nights|mornings|evenings|afternoons)|\
         (?:mon|tues|wednes|thurs|fri|satur|sun)days|normally|generally|regularly|whenever|\
         once a|twice a|times a|most|every|each|always|usually|often|typically|sometimes|\
-        rarely|never|birthdays?|anniversary|annual|annually|yearly|weekly|\
+        rarely|never|birthdays?|name ?days?|anniversary|annual|annually|yearly|weekly|\
         i was born|when (?:i|he|she) was \\w+",
     mornings: "",
     goes_on: "and|but|or|so|with|at|in|on|to|for|from|is|was|are|were|we|i|he|she|they|it|you|this|\

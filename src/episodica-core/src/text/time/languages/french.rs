@@ -220,8 +220,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("{wd}(?: soir| matin| après-midi| midi)?", PatternMeaning::Weekday(NamedStep::Tense)),
     ],
     habits: "je suis née?|quand j['’]avais|chaque|tous les|toutes les|toujours|parfois|souvent|\
-        jamais|d['’]habitude|anniversaire|le lundi|le mardi|le mercredi|le jeudi|le vendredi|\
-        le samedi|le dimanche",
+        jamais|d['’]habitude|anniversaire|(?:ma|ta|sa) fête|\
+        le lundi|le mardi|le mercredi|le jeudi|le vendredi|le samedi|le dimanche",
     day_words: &[("premier", 1)],
     mornings: "",
     goes_on: "et|mais|ou|à|je|j['’]\\p{L}+|on|nous|il|elle|ils|elles|vous|tu|c['’]est|avec|chez|\

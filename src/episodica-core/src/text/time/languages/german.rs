@@ -283,8 +283,9 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:am|fürs|übers) wochenende", PatternMeaning::Weekend),
     ],
-    habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|manchmal|oft|selten|nie|geburtstag|\
-        jährlich|montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags|\
+    habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|manchmal|oft|selten|nie|\
+        (?:geburts|namens|hochzeits|jahres)tag|(?:all)?jährlich|\
+        montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags|\
         (?:ich )?(?:bin|wurde)\\b.*?\\bgeboren|als (?:ich|er|sie) \\w+ (?:jahre alt )?war",
     day_words: &[],
     mornings: "guten|am|jeden|der|den|vom|zum|schönen|gegen|diesen",

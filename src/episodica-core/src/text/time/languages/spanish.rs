@@ -249,7 +249,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
     ],
     habits: "nací|cuando tenía|cada|todos los|todas las|siempre|normalmente|a veces|a menudo|\
-        nunca|cumpleaños|cumple|los lunes|los martes|los miércoles|los jueves|los viernes|\
+        nunca|cumpleaños|cumple|cumplo|aniversario|(?:mi|tu|su) santo|\
+        los lunes|los martes|los miércoles|los jueves|los viernes|\
         los sábados|los domingos",
     day_words: &[("primero", 1)],
     mornings: "turno de|la|las|esta|cada|una|toda la|por la|de la|buena",
