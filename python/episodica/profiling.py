@@ -67,7 +67,9 @@ def profile_of(
         if whom.person(fact) in names or (not of and not fact.subject and _is_note(fact))
     ]
     places = _places(chosen, limits)
-    chosen += _later_ones(chosen, facts, followed, places)
+    # Two voices of different sessions may have one name.
+    own_facts = [fact for fact in facts if whom.person(fact) in names]
+    chosen += _later_ones(chosen, own_facts, followed, places)
     stated = {fact.quote.casefold() for fact in chosen if fact.quote}
     for fact in sorted(chosen, key=rank):
         # A fact that was stated twice is told once; a quotation has its dates.
@@ -79,7 +81,7 @@ def profile_of(
             kept[category].append(fact)
         else:
             left_out[category] = left_out.get(category, 0) + 1
-    corrected = _corrected(facts, followed)
+    corrected = _corrected(own_facts, followed)
     lines: dict[str, list[ProfileLine]] = {kind: [] for kind in rooms}
     for first, *earlier in _groups((one for found in kept.values() for one in found), followed):
         told_of = _history(user, first, ended, revisions)

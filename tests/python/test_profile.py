@@ -338,7 +338,7 @@ def test_a_pet_and_a_relative_are_no_part_of_the_users_own_section(memory: Memor
         memory,
         ("2024-01-05T10:00:00Z", "我家有只猫。叫年糕\uff0c今年三岁。"),
         ("2024-01-06T10:00:00Z", "我姐姐是兽医\uff0c住在杭州。"),
-        ("2024-01-07T10:00:00Z", "叫小黑\uff0c今年两岁。"),
+        ("2024-01-07T10:00:00Z", "叫豆豆\uff0c今年五岁。"),
         ("2024-01-08T10:00:00Z", "我对虾过敏。"),
         name="小红",
     )

@@ -46,6 +46,9 @@ const HOLIDAYS: &[(&str, Holiday)] = &[
 /// Words of a clause about what a month is like.
 const GENERAL: [&str; 9] = ["最", "总", "總", "一般", "通常", "很", "太", "特别", "得"];
 
+/// Words that make a date recur every year, or that of another calendar.
+const YEARLY: [&str; 7] = ["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"];
+
 impl ChinesePosition<'_> {
     /// The date after a year of `length` bytes: a month, a day, a season, a feast, or the year
     /// alone.
@@ -190,10 +193,13 @@ impl ChinesePosition<'_> {
                 _ => hit.unsure(),
             });
         }
-        let yearly = self.follows("每年")
-            || self
-                .clause_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
-        Some(if yearly || doubtful { hit.unsure() } else { hit })
+        Some(if doubtful || self.is_yearly(reach) { hit.unsure() } else { hit })
+    }
+
+    /// True if a date may recur every year, by its clause or the word before: 生日：5月3日.
+    fn is_yearly(&self, reach: usize) -> bool {
+        let before = self.text[..self.start].trim_end_matches(['：', ':', '，', ' ']);
+        YEARLY.iter().any(|word| before.ends_with(*word)) || self.clause_has(reach, &YEARLY)
     }
 
     /// True if a date without a tense has passed, is far ahead, or may be any year's.
