@@ -162,7 +162,8 @@ class StoreStats(Report):
         ``answers_salvaged``, ``boundary_indexes_repaired``, ``..._answers_malformed`` (answers
         that could not be used), ``facts_answers_empty`` (answers without a fact where the rules
         find some), ``facts_answers_sparse``, ``facts_answers_cut``,
-        ``facts_answers_other_language`` and ``facts_answers_ending_too_much`` (most known facts).
+        ``facts_answers_other_language``, ``facts_answers_misplaced`` (people or citations are often
+        wrong) and ``facts_answers_ending_too_much`` (most known facts).
         Also ``episodes_merged``, ``episodes_without_facts``, ``messages_with_recalled_context``
         and ``dead_letters`` (episodes for which the model failed too often).
     """

@@ -162,6 +162,33 @@ def test_a_doubtful_answer_leaves_contexts_as_they_are_without_a_model(
             assert texts[0] == texts[1]
 
 
+def test_a_model_that_takes_people_for_each_other_changes_no_context(
+    open_memory: Callable[..., MemorySystem], tmp_path: Path
+) -> None:
+    """Once, the facts that were by chance about the speaker stood before all words."""
+    people = ["Ida", "Jon", "Ida", "Jon"]
+
+    def find(shown: list[tuple[int, str]], known: dict[str, int]) -> Rows:
+        return [row(f"Ida said: {text}", number, subject="Ida") for number, text in shown]
+
+    memories = [open_memory(llm=model(find)), open_memory(path=tmp_path / "rules")]
+    for memory in memories:
+        said = [
+            {"role": "user", "name": name, "content": text, "timestamp": 1_710_000_000 + number}
+            for number, (name, text) in enumerate(zip(people, TALK, strict=True))
+        ]
+        memory.add_messages("ida", said)
+        memory.flush("ida")
+        assert memory.wait("ida", timeout=60)
+    stats = memories[0].stats()
+    assert stats["mended"]["facts_answers_misplaced"] == 1
+    assert stats["rejected_statements"]["other_speaker"] == 2
+    assert "facts_answers_misplaced, 1 so far" in memories[0].health()["last_failure"]
+    for question in ("Who works as a baker?", "Who is allergic to walnuts?"):
+        texts = [one.context("ida", question, max_tokens=60).text for one in memories]
+        assert texts[0] == texts[1]
+
+
 def test_beside_an_answer_that_breaks_off_stands_what_it_does_not_reach(
     open_memory: Callable[..., MemorySystem],
 ) -> None:
@@ -198,7 +225,7 @@ def test_a_doubtful_answer_hides_nothing_and_ends_nothing(
     assert memory.stats()["mended"][doubt] >= 1
     assert f"{doubt}, " in memory.health()["last_failure"]
     said = " ".join(fact.content for fact in facts)
-    for word in ("Moos", "walnuts") if find is not all_ended else ("bicycle",):
+    for word in ("bicycle",) if find is all_ended else ("Moos", "walnuts"):
         assert word in said
 
 

@@ -103,6 +103,8 @@ pub(crate) fn learn_by_model(
 const SPARSE: &str = "facts_answers_sparse";
 /// The doubt about an answer in another language than the messages.
 const OTHER_LANGUAGE: &str = "facts_answers_other_language";
+/// The doubt about an answer that takes people for each other, or cites at random.
+const MISPLACED: &str = "facts_answers_misplaced";
 /// The doubt about an answer that breaks off.
 const CUT: &str = "facts_answers_cut";
 const QUOTES_PER_FACT: usize = 4;
@@ -124,6 +126,8 @@ fn doubt_of(
         Some("facts_answers_ending_too_much")
     } else if facts.is_in_other_language(messages) {
         Some(OTHER_LANGUAGE)
+    } else if facts.is_misplaced() {
+        Some(MISPLACED)
     } else if kept > 0 && QUOTES_PER_FACT * kept <= said {
         Some(SPARSE)
     } else if facts.is_cut {
@@ -192,7 +196,7 @@ impl ModelSession<'_> {
             return quotes.into_iter().map(by_rules).collect();
         }
         self.keep(reply);
-        if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE | CUT)) {
+        if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE | MISPLACED | CUT)) {
             facts.doubt();
         }
         let quoted = quoted_beside(doubt, &facts, window);

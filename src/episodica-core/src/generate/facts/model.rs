@@ -23,7 +23,7 @@ use crate::config::{LearnFrom, MemoryConfig};
 use crate::generate::window::ranges;
 use crate::llm::{is_from_prompt, json, single_line};
 use crate::model::{MemoryKind, Message, SemanticMemory};
-use crate::text::{language, normalized};
+use crate::text::{Language, language, normalized};
 
 /// Maximum length of a fact, in characters.
 const MAX_FACT_CHARS: usize = 400;
@@ -37,8 +37,14 @@ const DOUBTED_CONFIDENCE: f32 = 0.4;
 /// Number of facts that any answer may end. One that ends more of them than it states facts, or
 /// more than half of the shown ones, judges wrongly, so none of its endings are carried out.
 const FEW_ENDED: usize = 2;
-/// Minimum length of texts whose languages are compared.
+/// Number of facts about a person of whom their messages do not speak, from which on an answer is
+/// doubtful if they are one in [`STRANGE_SHARE`] of all.
+const STRANGE_FACTS: u64 = 2;
+const STRANGE_SHARE: u64 = 4;
+/// Minimum length of texts whose languages are compared, and of those whose language is none that
+/// the rules know: in a short text, the words of two languages are often as many.
 const TELLING_BYTES: usize = 40;
+const TELLING_BYTES_OTHER: usize = 200;
 /// How models and rules call a user without a name.
 pub(crate) const UNNAMED_USER: [&str; 3] = ["user", "the user", "用户"];
 
@@ -254,14 +260,25 @@ impl AnsweredFacts {
         }
     }
 
+    /// True if many facts are about a person of whom the messages that they cite do not speak:
+    /// then other citations and names are wrong, too.
+    pub fn is_misplaced(&self) -> bool {
+        let strange = self.extraction.rejected.get(&RejectReason::OtherSpeaker);
+        let strange = strange.copied().unwrap_or_default();
+        let all = strange + self.extraction.candidates.len() as u64;
+        strange >= STRANGE_FACTS && STRANGE_SHARE * strange >= all
+    }
+
     /// True if the facts are in another language than the messages, as far as both tell it.
     pub fn is_in_other_language(&self, messages: &[Arc<Message>]) -> bool {
         let facts = self.extraction.candidates.iter().map(|fact| &*fact.content);
         let said = messages.iter().filter(|message| !message.is_agent());
         let said = said.map(|message| &*message.content);
         let texts = [facts.collect::<Vec<_>>().join("\n"), said.collect::<Vec<_>>().join("\n")];
-        let tells = |text: &String| text.len() >= TELLING_BYTES;
-        texts.iter().all(tells) && language(&texts[0]) != language(&texts[1])
+        let languages = texts.each_ref().map(|text| language(text));
+        let is_known = !languages.contains(&Language::Other);
+        let least = if is_known { TELLING_BYTES } else { TELLING_BYTES_OTHER };
+        languages[0] != languages[1] && texts.iter().all(|text| text.len() >= least)
     }
 }
 
@@ -598,6 +615,29 @@ mod tests {
     }
 
     #[test]
+    fn many_facts_about_others_make_an_answer_doubtful() {
+        let messages: Vec<Arc<Message>> = ["Ann", "Tom", "Ann", "Tom"]
+            .into_iter()
+            .enumerate()
+            .map(|(at, name)| said(at as u64, "user", Some(name), DAY, "I keep bees at home."))
+            .collect();
+        let is_misplaced = |subjects: &[&str]| {
+            let fact = |(at, name): (usize, &&str)| {
+                statement(&format!("{name} keeps {at} hives."), name, json!([2 * (at % 2)]))
+            };
+            let facts: Vec<Value> = subjects.iter().enumerate().map(fact).collect();
+            let answer = json!({"facts": facts}).to_string();
+            read(&answer, &messages, &ShownFacts::default(), &MemoryConfig::default())
+                .expect("a list")
+                .is_misplaced()
+        };
+        assert!(!is_misplaced(&["Ann", "Ann", "Ann"]));
+        assert!(!is_misplaced(&["Ann", "Tom"]), "a slip");
+        assert!(is_misplaced(&["Ann", "Tom", "Tom", "Ann", "Ann"]));
+        assert!(!is_misplaced(&["Ann", "Tom", "Tom", "Ann", "Ann", "Ann", "Ann", "Ann", "Ann"]));
+    }
+
+    #[test]
     fn facts_in_another_language_are_noticed() {
         let is_other = |sentences: [&str; 2]| {
             let facts = sentences.map(|text| statement(text, "Ann", json!([0])));
@@ -610,6 +650,11 @@ mod tests {
             "安在上周五搬到了里昂的一个新公寓。",
             "安最近开始在雷诺汽车公司上班工作。"
         ]));
+        let spanish = [said(0, "user", None, DAY, "Llamó la doctora: son 60 gotas, no 75, y ya.")];
+        let facts = [statement("El usuario toma 60 gotas desde el 15 de julio.", "", json!([0]))];
+        let answer = json!({"facts": facts}).to_string();
+        let read = read(&answer, &spanish, &ShownFacts::default(), &MemoryConfig::default());
+        assert!(!read.expect("a list").is_in_other_language(&spanish), "too short to tell");
         assert!(is_other([
             "Ann ist am Freitag nach Lyon gezogen.",
             "Ann hat bei Renault begonnen."
