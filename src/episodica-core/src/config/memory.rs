@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The default weights of a message's terms, as measured (docs/scoring.md).
 pub const MESSAGE_WEIGHTS: [f32; 8] = [2.5, 0.5, 0.85, 1.2, 2.0, 1.0, 0.2, 1.5];
 /// The default weights with the table of token vectors, which tell less than those of sentences.
-pub const STATIC_WEIGHTS: [f32; 8] = [3.0, 0.5, 0.5, 1.4, 2.0, 1.0, 0.2, 1.5];
+pub const STATIC_WEIGHTS: [f32; MESSAGE_WEIGHTS.len()] = [3.0, 0.5, 0.5, 1.4, 2.0, 1.0, 0.2, 1.5];
 
 settings! {
     /// The engine's configuration. Unknown names are errors, so that a typing error cannot pass as
@@ -60,7 +60,7 @@ settings! {
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
         /// statement, answer, role. With any embedder but the package's table, other weights are
         /// the default.
-        message_weights: [f32; 8] = MESSAGE_WEIGHTS, NumberBounds::any();
+        message_weights: [f32; MESSAGE_WEIGHTS.len()] = MESSAGE_WEIGHTS, NumberBounds::any();
         /// `k` of reciprocal rank fusion.
         rrf_k: f32 = 60.0, NumberBounds::above(0.0);
         /// Number of messages from which a user's indexes are saved at closing and read at opening.
@@ -144,7 +144,8 @@ mod tests {
             said(MemoryConfig { layer_weights: [0.0; 3], ..MemoryConfig::default() }),
             "layer_weights must not all be 0: `[0.0, 0.0, 0.0]`"
         );
-        let weights = [f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let mut weights = MESSAGE_WEIGHTS;
+        weights[0] = f32::NAN;
         assert_eq!(
             said(MemoryConfig { message_weights: weights, ..MemoryConfig::default() }),
             "message_weights must be a finite number: `NaN`"

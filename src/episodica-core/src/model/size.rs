@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Episode, FactEnding, FactLink, FactQuote, Message, SemanticMemory, TextProvenance};
+use super::{
+    BoundaryJudgement, Episode, FactEnding, FactLink, FactQuote, Message, SemanticMemory,
+    TextProvenance,
+};
 
 /// In glibc's allocator: the header of a block, the step of block sizes, and the smallest block.
 const HEAD: usize = 8;
@@ -82,73 +85,138 @@ fn object(members: &serde_json::Map<String, Value>) -> usize {
         + members.iter().map(own).sum::<usize>()
 }
 
+// Each function names every field of its record, so that a new one is counted, or left out on
+// purpose: a number has no block of its own.
+
 fn provenance(provenance: &TextProvenance) -> usize {
-    text(&provenance.method) + text(&provenance.prompt_version) + text(&provenance.fallback)
+    let TextProvenance {
+        method,
+        prompt_version,
+        fallback,
+        tokens: _,
+        cached: _,
+        salvaged: _,
+        pending_llm: _,
+    } = provenance;
+    [method, prompt_version, fallback].into_iter().map(text).sum()
 }
 
 impl InMemory for Message {
     fn owned_bytes(&self) -> usize {
-        let names = [Some(&self.role), self.name.as_ref(), self.session_id.as_ref()];
-        let names = names.into_iter().flatten().chain(&self.agent_id);
-        text(&self.message_id)
-            + text(&self.content)
-            + names.map(shared).sum::<usize>()
-            + self.metadata.as_ref().map_or(0, |metadata| block(metadata.get().len()))
+        let Self {
+            message_id,
+            seq: _,
+            role,
+            name,
+            content,
+            timestamp: _,
+            session_id,
+            agent_id,
+            metadata,
+            edited_at: _,
+        } = self;
+        let names = [Some(role), name.as_ref(), session_id.as_ref(), agent_id.as_ref()];
+        text(message_id)
+            + text(content)
+            + names.into_iter().flatten().map(shared).sum::<usize>()
+            + metadata.as_ref().map_or(0, |metadata| block(metadata.get().len()))
     }
 }
 
 impl InMemory for Episode {
     fn owned_bytes(&self) -> usize {
-        let own = [
-            &self.episode_id,
-            &self.user_id,
-            &self.title,
-            &self.content,
-            &self.boundary_reason,
-            &self.summary,
-            &self.boundary.topic_summary,
-        ];
+        let Self {
+            episode_id,
+            user_id,
+            title,
+            content,
+            original_messages,
+            message_count: _,
+            boundary_reason,
+            timestamp: _,
+            created_at: _,
+            metadata,
+            tags,
+            summary,
+            ended_at: _,
+            session_id,
+            topics,
+            entities,
+            boundary,
+            provenance: made,
+            shown,
+            archived_at: _,
+            revision: _,
+        } = self;
+        let BoundaryJudgement {
+            topic_summary,
+            should_end: _,
+            reason: _,
+            confidence: _,
+            detection_method: _,
+        } = boundary;
+        let own = [episode_id, user_id, title, content, boundary_reason, summary, topic_summary];
         own.into_iter().map(text).sum::<usize>()
-            + block(self.original_messages.capacity() * size_of::<Arc<Message>>())
-            + [&self.tags, &self.topics, &self.entities, &self.shown]
-                .into_iter()
-                .map(texts)
-                .sum::<usize>()
-            + object(&self.metadata)
-            + provenance(&self.provenance)
-            + self.session_id.as_ref().map_or(0, shared)
+            + block(original_messages.capacity() * size_of::<Arc<Message>>())
+            + [tags, topics, entities, shown].into_iter().map(texts).sum::<usize>()
+            + object(metadata)
+            + provenance(made)
+            + session_id.as_ref().map_or(0, shared)
     }
 }
 
 impl InMemory for SemanticMemory {
     fn owned_bytes(&self) -> usize {
-        let own = [
-            &self.memory_id,
-            &self.user_id,
-            &self.content,
-            &self.subject,
-            &self.attribute,
-            &self.value,
-            &self.when,
-        ];
-        let quote = |quote: &FactQuote| {
-            block(size_of::<FactQuote>())
-                + [&quote.text, &quote.speaker].into_iter().map(text).sum::<usize>()
-                + quote.asked.as_ref().map_or(0, text)
-        };
-        own.into_iter().chain(&self.superseded_by).map(text).sum::<usize>()
-            + self.quote.as_deref().map_or(0, quote)
-            + block(self.ends.capacity() * size_of::<FactEnding>())
-            + self.ends.iter().map(|ending| text(&ending.memory_id)).sum::<usize>()
-            + block(self.links.capacity() * size_of::<FactLink>())
-            + self.links.iter().map(|link| text(&link.old)).sum::<usize>()
-            + [&self.source_episodes, &self.source_messages, &self.ended_by, &self.shown]
+        let Self {
+            memory_id,
+            user_id,
+            content,
+            quote,
+            kind: _,
+            source_episodes,
+            created_at: _,
+            confidence: _,
+            importance: _,
+            metadata,
+            source_messages,
+            subject,
+            attribute,
+            value,
+            when,
+            valid_from: _,
+            valid_to: _,
+            superseded_by,
+            ends,
+            ended_by,
+            links,
+            closed_at: _,
+            shown,
+            expires_at: _,
+            archived_at: _,
+            updated_at: _,
+            revision_count: _,
+            provenance: made,
+        } = self;
+        let own = [memory_id, user_id, content, subject, attribute, value, when];
+        own.into_iter().chain(superseded_by).map(text).sum::<usize>()
+            + quote.as_deref().map_or(0, quote_bytes)
+            + block(ends.capacity() * size_of::<FactEnding>())
+            + ends.iter().map(|ending| text(&ending.memory_id)).sum::<usize>()
+            + block(links.capacity() * size_of::<FactLink>())
+            + links.iter().map(|link| text(&link.old)).sum::<usize>()
+            + [source_episodes, source_messages, ended_by, shown]
                 .into_iter()
                 .map(texts)
                 .sum::<usize>()
-            + object(&self.metadata)
-            + provenance(&self.provenance)
+            + object(metadata)
+            + provenance(made)
     }
+}
+
+fn quote_bytes(quote: &FactQuote) -> usize {
+    let FactQuote { text: words, span: _, speaker, said_at: _, said_by: _, asked } = quote;
+    block(size_of::<FactQuote>())
+        + [words, speaker].into_iter().chain(asked).map(text).sum::<usize>()
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ mod tests {
         let message = |slot, score, cosine| ScoredMessage {
             slot,
             score,
-            terms: [0.0; 8],
+            terms: [0.0; crate::score::MESSAGE_TERMS.len()],
             cosine: Some(cosine),
             raised: 0.0,
             newer: 0.0,

@@ -1,4 +1,4 @@
-//! The default ranking of messages: a weighted sum of eight named terms, each about 0 to 1 before
+//! The default ranking of messages: a weighted sum of named terms, each about 0 to 1 before
 //! weighting.
 //!
 //! `docs/scoring.md` defines each term and gives its effect.

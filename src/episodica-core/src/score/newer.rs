@@ -257,7 +257,7 @@ mod tests {
         let scored = |slot, score| ScoredMessage {
             slot,
             score,
-            terms: [0.0; 8],
+            terms: [0.0; crate::score::MESSAGE_TERMS.len()],
             cosine: None,
             raised: 0.0,
             newer: 0.0,
@@ -333,7 +333,7 @@ mod tests {
         let scored = |(slot, score)| ScoredMessage {
             slot,
             score,
-            terms: [0.0; 8],
+            terms: [0.0; crate::score::MESSAGE_TERMS.len()],
             cosine: None,
             raised: 0.25,
             newer: 0.0,

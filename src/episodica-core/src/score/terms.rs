@@ -1,4 +1,4 @@
-//! The eight terms of a message's score, each about 0 to 1 before weighting, and their weights.
+//! The terms of a message's score, each about 0 to 1 before weighting, and their weights.
 
 use super::{ParsedQuery, ScoreTerm};
 use crate::config::{MESSAGE_WEIGHTS, MemoryConfig, STATIC_WEIGHTS};
@@ -16,7 +16,7 @@ pub(super) const ANSWER: usize = 6;
 pub(super) const ROLE: usize = 7;
 
 /// Names of the terms, in the order of [`ScoredMessage::terms`].
-pub const TERMS: [&str; 8] =
+pub const TERMS: [&str; MESSAGE_WEIGHTS.len()] =
     ["words", "tokens", "vector", "speaker", "date", "statement", "answer", "role"];
 
 /// A readable description of each term.

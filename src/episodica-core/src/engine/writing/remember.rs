@@ -218,17 +218,16 @@ fn restate(
     (statement, expires): (StatedFact, Option<Moment>),
     control: &dyn CallControl,
 ) -> Result<RememberedFact> {
-    let mut again = next_revision(known, now);
+    let mut again = SemanticMemory::clone(known);
     again.expires_at = term(known, expires);
     again.archived_at = None;
     again.metadata.extend(statement.metadata);
-    let is_same = (&again.expires_at, &again.archived_at, &again.metadata)
-        == (&known.expires_at, &known.archived_at, &known.metadata);
-    if !is_same {
-        let fact = put_facts(services, user, basis, vec![Arc::new(again)], control)?;
-        return Ok((fact, StatementOutcome::Repeats));
+    if again == **known {
+        return Ok((Arc::clone(known), StatementOutcome::Repeats));
     }
-    Ok((Arc::clone(known), StatementOutcome::Repeats))
+    let again = Arc::new(next_revision(&again, now));
+    let fact = put_facts(services, user, basis, vec![again], control)?;
+    Ok((fact, StatementOutcome::Repeats))
 }
 
 /// The name of an attribute as it is stored: lower case, with underscores.

@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, Result};
 use crate::fork::ForkLazy;
 use crate::index::MessageIndex;
 use crate::model::testing;
-use crate::score::{ParsedQuery, ScoredMessage};
+use crate::score::{MESSAGE_TERMS, ParsedQuery, ScoredMessage};
 use crate::text::{Language, count_tokens};
 
 fn index(said: &[(&str, &str, &str)]) -> MessageIndex {
@@ -27,7 +27,7 @@ fn ranked(scores: &[f64]) -> Vec<ScoredMessage> {
     let scored = |(slot, score): (u32, &f64)| ScoredMessage {
         slot,
         score: *score,
-        terms: [0.0; 8],
+        terms: [0.0; MESSAGE_TERMS.len()],
         cosine: None,
         raised: 0.0,
         newer: 0.0,
@@ -380,7 +380,7 @@ fn small_talk_takes_no_room_unless_it_is_the_best_hit() {
 
 /// A ranked message with these terms for words, tokens and vector.
 fn with_terms(slot: u32, score: f64, words: f32, likeness: f32) -> ScoredMessage {
-    let mut terms = [0.0; 8];
+    let mut terms = [0.0; MESSAGE_TERMS.len()];
     (terms[0], terms[1], terms[2]) = (words, likeness, likeness);
     ScoredMessage { slot, score, terms, cosine: None, raised: 0.0, newer: 0.0 }
 }
