@@ -181,6 +181,9 @@ class StateFact(_Request):
         description="The attribute that it states, with `value`: other values of it end.",
     )
     value: str | None = None
+    expires_after: float | None = Field(
+        default=None, gt=0, description="Seconds for which searches find it; default: for good."
+    )
 
 
 class KeepChange(_Request):

@@ -153,6 +153,17 @@ async def test_facts_are_stated_corrected_and_deleted(client: Client) -> None:
     await client.json("PATCH", path, 404, json={"content": "x"})
 
 
+async def test_a_fact_may_expire(client: Client) -> None:
+    for words, seconds in (("Alice is at the dentist's.", 1e-6), ("Alice is in Nice.", 86_400)):
+        body = {"statement": words, "expires_after": seconds}
+        await client.json("POST", f"{ALICE}/facts", 201, json=body)
+    listed = await client.json("GET", f"{ALICE}/facts")
+    assert [one["content"] for one in listed["items"]] == ["Alice is in Nice."]
+    for wrong in (0, -1, "soon", True, 1e300):
+        body = {"statement": "Alice is away.", "expires_after": wrong}
+        await client.json("POST", f"{ALICE}/facts", 400, json=body)
+
+
 async def test_the_timeline_is_newest_first(client: Client) -> None:
     await add(client)
     await add(client, MOVED)

@@ -128,6 +128,7 @@ async def state_fact(
                 subject=body.subject,
                 attribute=body.attribute,
                 value=body.value,
+                expires_after=body.expires_after,
             )
             span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
         return views.answer(_shown(fact, caller), 201), {"id": fact.memory_id}
