@@ -417,6 +417,22 @@ def whole() -> dict[str, list[Talk]]:
     return found
 
 
+def formed() -> list[Talk]:
+    """Messages of many forms, with marks around all that is the writer's or another's."""
+    return [
+        Talk(form, language, "Nora", text.replace("\\n", "\n"))
+        for form, language, text in rows("forms.tsv")
+    ]
+
+
+def linked() -> list[Talk]:
+    """Every second statement about oneself of the pairs, each a message."""
+    lines = (LABELS / "links.tsv").read_text("utf-8").splitlines()
+    pairs = (line.split("\t") for line in lines)
+    texts = {(pair[1], text): None for pair in pairs for text in pair[3:]}
+    return [Talk("alone", language, "Nora", text) for language, text in list(texts)[::2]]
+
+
 def written(name: str) -> list[Talk]:
     """Messages that were written as a whole."""
     blocks = re.split(r"(?m)^=== ", (VOICE / name).read_text("utf-8"))[1:]

@@ -27,6 +27,38 @@ pub(super) fn asked(pieces: &[Piece], facts: &[PieceFacts]) -> Vec<[Option<f32>;
     found
 }
 
+/// What the pieces between two empty lines say together.
+#[derive(Clone)]
+pub(super) struct BlockFacts {
+    pieces: usize,
+    /// Number of pieces in the first person.
+    pub(super) first_person: usize,
+    /// The highest scores.
+    pub(super) announces: f32,
+    pub(super) asks: f32,
+}
+
+impl BlockFacts {
+    /// The share of pieces in the first person.
+    pub(super) fn share(&self) -> f32 {
+        self.first_person as f32 / self.pieces.max(1) as f32
+    }
+}
+
+/// The blocks of a message.
+pub(super) fn block_facts(pieces: &[Piece], facts: &[PieceFacts]) -> Vec<BlockFacts> {
+    let none = BlockFacts { pieces: 0, first_person: 0, announces: f32::MIN, asks: f32::MIN };
+    let mut found = vec![none; pieces.last().map_or(0, |piece| piece.block + 1)];
+    for (piece, facts) in pieces.iter().zip(facts) {
+        let block = &mut found[piece.block];
+        block.pieces += 1;
+        block.first_person += usize::from(facts.first_person);
+        block.announces = block.announces.max(facts.heads.announces);
+        block.asks = block.asks.max(facts.heads.asks);
+    }
+    found
+}
+
 /// For each piece, the number of blocks from the last one before it that is certainly another's.
 pub(super) fn since_foreign(pieces: &[Piece], foreign: &[bool]) -> Vec<Option<usize>> {
     let mut last = None;

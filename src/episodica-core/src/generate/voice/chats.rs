@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::layout::is_label_of;
+use super::first_person::is_label_of;
 use super::model::{PieceScores, VoiceModel};
 use super::pieces::Line;
 use crate::model::SaidBy;

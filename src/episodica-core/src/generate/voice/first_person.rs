@@ -21,3 +21,16 @@ pub(in crate::generate) fn speaks_of_self(text: &str) -> bool {
             .split(|c: char| !is_alphanumeric(c) && c != '\'')
             .any(|word| FIRST_PERSON.contains(word))
 }
+
+/// True for a label that stands for the writer: "Me" above a message in a chat.
+fn names_oneself(label: &str) -> bool {
+    // "Mia" and "Mine" are names.
+    matches!(label, "me" | "i" | "ich" | "je" | "yo" | "io" | "eu" | "我" | "私" | "僕" | "俺")
+}
+
+/// True if a label is the speaker's name, a part of it, or "me".
+pub(super) fn is_label_of(label: &str, speaker: &str) -> bool {
+    let (label, speaker) = (label.trim().to_lowercase(), speaker.to_lowercase());
+    let is_part = || speaker.split_whitespace().any(|word| word == label);
+    !label.is_empty() && (label == speaker || is_part() || names_oneself(&label))
+}

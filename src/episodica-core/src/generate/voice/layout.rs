@@ -5,29 +5,33 @@
 //! through the scores of the heads, so that a sentence is judged in the same way wherever it
 //! stands.
 
-use super::around::{announced, asked, higher, since_foreign};
+use super::around::{BlockFacts, announced, asked, block_facts, higher, since_foreign};
 use super::chats::{clock, is_name};
-use super::first_person::speaks_of_self;
+use super::feature_list::FeatureList;
+use super::first_person::{is_label_of, speaks_of_self};
+use super::forms::{FORMS, line_forms};
 use super::model::{PieceScores, VoiceModel};
 use super::pieces::{Edge, Line, Piece, is_opening};
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
 use crate::text::{Language, language};
 
 /// Number of features.
-pub(super) const FEATURES: usize = 130;
+pub(super) const FEATURES: usize = 150 + FORMS;
 /// Maximum number of words of a line that stands above a text like a name.
 const SHORT: usize = 4;
 
+/// The score by `invents` that leaves little doubt.
+const INVENTED: f32 = 4.5;
 /// Bytes at the start of a piece that are judged.
 const MAX_BYTES: usize = 300;
 
 /// The facts of a piece without its surroundings.
 pub(super) struct PieceFacts {
     pub(super) heads: PieceScores,
-    words: usize,
+    pub(super) words: usize,
     asks: bool,
-    ends: bool,
-    first_person: bool,
+    pub(super) ends: bool,
+    pub(super) first_person: bool,
     language: Language,
 }
 
@@ -71,6 +75,10 @@ pub(super) struct Layout<'t> {
     /// these to each piece after it.
     foreign: Vec<bool>,
     since_foreign: Vec<Option<usize>>,
+    /// The form of each line.
+    forms: Vec<[f32; FORMS]>,
+    /// For each block, its pieces, and how many of these are in the first person.
+    blocks: Vec<BlockFacts>,
 }
 
 impl<'t> Layout<'t> {
@@ -112,6 +120,8 @@ impl<'t> Layout<'t> {
             announced: announced(pieces, &facts),
             asked: asked(pieces, &facts),
             since_foreign: since_foreign(pieces, &foreign),
+            forms: line_forms(text, lines, pieces, &facts),
+            blocks: block_facts(pieces, &facts),
             first: highest(0),
             last: highest(last_line),
             labels: count(|line| line.has_label),
@@ -134,6 +144,11 @@ impl<'t> Layout<'t> {
         &self.text[self.pieces[at].range.clone()]
     }
 
+    /// True for a piece that is surely no statement about its writer: "In my novel I live in Oslo."
+    pub fn is_invented(&self, at: usize) -> bool {
+        self.facts[at].heads.invents > INVENTED
+    }
+
     /// The joint before a piece.
     pub fn joint(&self, at: usize) -> usize {
         let after_opening = at > 0 && self.pieces[at - 1].opens;
@@ -154,8 +169,8 @@ impl<'t> Layout<'t> {
         self.of_ends(at, &mut values);
         self.of_neighbours(at, &mut values);
         self.of_message(at, &mut values);
-        assert_eq!(values.count, FEATURES, "the number of features");
-        values.values
+        self.of_form(at, &mut values);
+        values.whole()
     }
 
     fn of_piece(&self, at: usize, values: &mut FeatureList) {
@@ -357,45 +372,39 @@ impl<'t> Layout<'t> {
         values.yes(self.farewell.is_some_and(|farewell| piece.line > farewell + 1));
     }
 
+    /// The form of the lines around, and what the first and the last block say.
+    fn of_form(&self, at: usize, values: &mut FeatureList) {
+        let piece = &self.pieces[at];
+        self.forms[piece.line].iter().for_each(|value| values.number(*value));
+        values.score(Some(self.facts[at].heads.states));
+        let next = Some(at + 1).filter(|next| *next < self.pieces.len());
+        for edge in [Edge::Next, Edge::Gap] {
+            let next = next.filter(|next| self.pieces[*next].edge == edge);
+            values.yes(next.is_some());
+            let heads = next.map(|next| self.facts[next].heads);
+            values.score(heads.map(|heads| heads.announces));
+            values.score(heads.map(|heads| heads.invents));
+            values.score(heads.map(|heads| heads.asks));
+        }
+        let last = self.blocks.len() - 1;
+        let of_self = self.blocks.iter().map(|block| block.first_person).sum::<usize>();
+        values.number((self.blocks.len() as f32).log2());
+        values.number(of_self as f32 / self.pieces.len() as f32);
+        values.number(self.blocks[piece.block].share());
+        for block in [0, last] {
+            let other = Some(&self.blocks[block]).filter(|_| block != piece.block);
+            values.number(other.map_or(0.0, BlockFacts::share));
+            values.score(other.map(|other| other.announces));
+            values.score(other.map(|other| other.asks));
+        }
+        // How sure the heads are, where a probability is near 1.
+        let heads = self.facts[at].heads;
+        values.number((heads.invents / 4.0).clamp(-2.0, 2.0));
+        values.number((heads.states / 4.0).clamp(-2.0, 2.0));
+    }
+
     fn is_whole_line(&self, at: usize) -> bool {
         self.pieces[at].range == self.lines[self.pieces[at].line].range
-    }
-}
-
-/// Features in the order of their weights.
-struct FeatureList {
-    values: [f32; FEATURES],
-    count: usize,
-}
-
-impl Default for FeatureList {
-    fn default() -> Self {
-        Self { values: [0.0; FEATURES], count: 0 }
-    }
-}
-
-impl FeatureList {
-    fn number(&mut self, value: f32) {
-        if let Some(place) = self.values.get_mut(self.count) {
-            *place = value;
-        }
-        self.count += 1;
-    }
-
-    fn yes(&mut self, holds: bool) {
-        self.number(f32::from(u8::from(holds)));
-    }
-
-    /// The probability that a score stands for; 0 if there is none.
-    fn score(&mut self, score: Option<f32>) {
-        self.number(score.map_or(0.0, |score| 1.0 / (1.0 + (-score).exp())));
-    }
-
-    fn heads(&mut self, heads: PieceScores) {
-        self.score(Some(heads.announces));
-        self.score(Some(heads.invents));
-        self.score(Some(heads.asks));
-        self.score(Some(heads.names));
     }
 }
 
@@ -456,10 +465,4 @@ fn line_facts(line: &str) -> LineFacts {
         is_greeting: bare.ends_with([',', '，']) && words(bare) <= SHORT,
         is_url: line.starts_with("http") || line.starts_with("www."),
     }
-}
-
-/// True if a label is the speaker's name or a part of it.
-pub(super) fn is_label_of(label: &str, speaker: &str) -> bool {
-    let (label, speaker) = (label.trim().to_lowercase(), speaker.to_lowercase());
-    !label.is_empty() && (label == speaker || speaker.split_whitespace().any(|word| word == label))
 }

@@ -3,8 +3,7 @@
 
 use std::ops::Range;
 
-use super::first_person::speaks_of_self;
-use super::layout::is_label_of;
+use super::first_person::{is_label_of, speaks_of_self};
 use super::model::VoiceModel;
 use super::pieces::{Line, Piece};
 use crate::model::SaidBy;

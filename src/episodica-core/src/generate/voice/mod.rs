@@ -12,7 +12,9 @@
 
 mod around;
 mod chats;
+mod feature_list;
 mod first_person;
+mod forms;
 mod layout;
 mod marks;
 mod model;
@@ -91,6 +93,12 @@ impl<'t> Reading<'t> {
         Layout::new(self.model, self.text, self.speaker, &self.lines, &self.pieces, foreign)
     }
 
+    /// For each piece, whether it is certain that it is another's; one that is surely invented is.
+    fn known(&self, layout: &Layout<'_>) -> Vec<Option<bool>> {
+        let known = self.known.iter().enumerate();
+        known.map(|(at, known)| known.or(layout.is_invented(at).then_some(true))).collect()
+    }
+
     fn spans(&self) -> Vec<VoiceSpan> {
         let mut marked: Vec<(Range<usize>, SaidBy)> = vec![(0..self.text.len(), self.base)];
         if !self.pieces.is_empty() {
@@ -99,7 +107,7 @@ impl<'t> Reading<'t> {
             let scores: Vec<f32> =
                 count.clone().map(|at| self.model.layout(&layout.features(at))).collect();
             let joints: Vec<usize> = count.map(|at| layout.joint(at)).collect();
-            let states = self.model.best_states(&scores, &joints, &self.known);
+            let states = self.model.best_states(&scores, &joints, &self.known(&layout));
             marked.extend(self.foreign(&states));
         }
         let certain = self.certain.iter().map(|span| (span.range.clone(), span.said_by));
@@ -313,6 +321,12 @@ mod tests {
             "# Context from my IDE setup:\n\na.md: Berlin\n\n## My request for Codex:\nFix it.",
             "[cron:7f] Check the inbox in Berlin.",
             "name,city,note\nTom,Berlin,I moved last week\nAda,Berlin,I have a dog",
+            "I am the mill of old Berlin,\nI never learned to sleep,\nI drank my fill in Berlin\n\
+             and taught the crows to weep.\n\nWhat metre is this?",
+            "Ich bin der letzte Turm Berlin,\nich kenne keinen Namen,\nich seh sie weiterziehn,\n\
+             die Vögel, die nicht kamen.\nWelches Versmaß ist das?",
+            "★★☆☆☆ I live in Berlin and these hurt. My wife loves hers.\nDo they come in red?",
+            "OP: I lost my job in Berlin and live with my mum.\nSummarise the thread in one line.",
         ] {
             assert!(!own(text).contains("Berlin"), "{text}: {}", own(text));
         }
@@ -354,8 +368,20 @@ mod tests {
             "Please remember:\n- I live in Berlin\n- I'm a baker",
             "Ich lerne Polnisch und wohne in Berlin.",
             "<user_query>I live in Berlin.</user_query>",
+            "我打算和大鹏在Berlin结婚。",
+            "我跳槽了，现在在Berlin的米粒科技。",
+            "我决定跟老许搬去Berlin。",
+            "Name: Odile\nTrade: bookbinder in Berlin\nHands: arthritis\nSuggest a hobby.",
+            "Nome: Ítalo\nOfício: sapateiro em Berlin\nAlergia: látex\nMe indica um esporte.",
+            "About my week:\n- shifts in Berlin until Friday\n- two dogs\nPlan my meals.",
+            "Background: I've been a diver in Berlin for years.\nQuestion: can I fly tomorrow?",
         ] {
             assert!(own(text).contains("Berlin"), "{text}");
+        }
+        for text in
+            ["我打算和大鹏结婚。", "我跳槽了，现在在米粒科技。", "我辞职了，现在在青禾医药。"]
+        {
+            assert_eq!(own(text), text);
         }
         let ide = "# Context from my IDE setup:\n\na.md: x\n\n## My request for Codex:\nI use vim.";
         assert!(own(ide).contains("I use vim."), "{}", own(ide));
