@@ -27,8 +27,9 @@ use crate::text::heads::SentenceHeads;
 pub(crate) const LINKED_ODDS: f32 = 0.6;
 /// Least logit of a pair of sentences that counts.
 const COUNTED: f32 = -2.0;
-/// Least score of the head `worth`, and greatest of the head `unclear`, of a sentence of several
-/// that may be linked: it is nearly worth a note, and stands alone, as a quotation of one does.
+/// Least score of the head `worth`, and greatest of the head `unclear`, of a part of a quotation
+/// that may be linked: it is nearly worth a note, and stands alone. "Thanks, Maria." before a
+/// statement shares a rare word with each other such message.
 const WORTH: f32 = -1.0;
 const UNCLEAR: f32 = 0.0;
 
@@ -78,7 +79,8 @@ impl LinkableQuote {
     fn may_link(&self, sentence: &LinkableSentence) -> bool {
         *sentence.may_be_linked.get_or_init(|| {
             let heads = SentenceHeads::of(&self.text[sentence.range.clone()], false);
-            self.sentences.len() == 1 || heads.worth >= WORTH && heads.unclear <= UNCLEAR
+            sentence.range == (0..self.text.len())
+                || heads.worth >= WORTH && heads.unclear <= UNCLEAR
         })
     }
 
