@@ -52,9 +52,12 @@ from compact_numpy import vector
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "a6067c82ce8f54fd91d18d77750b8cc08290433b3ec77e64f364d7c8382d38dd"
+SHA256 = "583d6796b967ce1f983d95516743c7d5d710c4697b09c26d7076515a51419f40"
 
-FILES = ("chats", "chats_held", "authored", "talk", "plain", "second_talk", "life", "titles")
+FILES = (
+    *("chats", "chats_held", "authored", "talk", "plain", "second_talk", "life", "courtesies"),
+    "titles",
+)
 SINGLE = ("worth", "must", "small_talk", "unclear", "outcome", "title")
 # Sections of a profile, and their letters in a code.
 PLACES = {"none": "", "personal": "I", "work": "W", "taste": "T", "relation": "R", "goal": "G"}
