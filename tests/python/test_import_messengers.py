@@ -147,11 +147,11 @@ def test_a_photo_of_an_iphone_is_named_in_any_language(tmp_path: Path, words: st
     ]
 
 
-def test_the_earlier_version_beside_an_edit_is_left_out(tmp_path: Path) -> None:
-    said = ("I live in Bergen now", "Yes", "I live in Oslo now (edited)", "I sing (edited)")
+def test_an_edit_replaces_nothing_in_its_own_file(tmp_path: Path) -> None:
+    said = ("I have a dog called Rex", "I have a cat called Tom (edited)", "I row (edited)")
     texts, left = read(whatsapp(tmp_path / "chat.txt", *said))
-    assert texts[2:] == ["Yes", "I live in Oslo now", "I sing"]
-    assert left == ["an earlier version of an edited message"]
+    assert texts[-3:] == ["I have a dog called Rex", "I have a cat called Tom", "I row"]
+    assert not left
 
 
 def said_by(memory: MemorySystem, user: str = "u") -> list[str]:

@@ -36,11 +36,14 @@ _SILENT = frozenset(("step-start", "cachePoint", "cache-point", "builtin-tool-st
 _CALLS = frozenset(
     (
         *("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call"),
-        *("tool-call", "builtin-tool-call"),
+        *("tool-call", "builtin-tool-call", "toolCall", "toolRequest"),
     )
 )
 _RESULTS = frozenset(
-    ("tool_result", "function_call_output", "tool-result", "tool-return", "builtin-tool-return")
+    (
+        *("tool_result", "function_call_output", "tool-result", "tool-return"),
+        *("builtin-tool-return", "toolResponse"),
+    )
 )
 _NAMES = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("input", "arguments", "args")
@@ -184,8 +187,8 @@ def _file(kind: object) -> Mark:
 
 def call_of(call: object, own_id: object = None) -> ToolCall:
     """A call of a tool in any form: a part, an item, or one of ``tool_calls``."""
-    inner = get(call, "function")
-    held = call if inner is None or isinstance(inner, str) else inner
+    inner = first(call, ("function", "toolCall"))
+    held = call if inner is None or isinstance(inner, str) else get(inner, "value") or inner
     name = first(held, _NAMES)
     given = own_id or first(call, _CALL_IDS)
     arguments = first(held, _ARGUMENTS)
@@ -201,9 +204,11 @@ def call_of(call: object, own_id: object = None) -> ToolCall:
 def result_of(holder: object, depth: int = 0) -> ToolResult:
     """The result of a tool in any form: a part, an item, or a message of the tool."""
     given = first(holder, _RESULT_IDS)
-    result = first(holder, (*_OUTPUTS, "errorText", "stdout"))
-    if isinstance(result, Mapping) and result.keys() == {"type", "value"}:
-        result = result["value"]  # of the AI SDK
+    result = first(holder, (*_OUTPUTS, "toolResult", "errorText", "stdout"))
+    if isinstance(result, Mapping) and result.keys() in ({"type", "value"}, {"status", "value"}):
+        result = result["value"]  # of the AI SDK and goose
+        if isinstance(get(result, "content"), list):
+            holder, result = result, result["content"]
     if isinstance(result, (list, tuple)):
         result = _joined(result, depth)
     status = get(holder, "status") or get(holder, "state")

@@ -23,7 +23,6 @@ CALL = "a call"
 PLACE = "a place on a map"
 CONTACT = "a contact card"
 DELETED = "a deleted message"
-OLDER = "an earlier version of an edited message"
 UNDATED = "the time is missing or not understood; dated like its neighbour"
 _LINE = re.compile(r"\bline (\d+)$")
 
@@ -192,14 +191,6 @@ class Talk:
         """Leaves the next message out."""
         self._left.append(LeftOut(self.place(line), why, is_fault or is_unknown, is_unknown))
         self._seen += 1
-
-    def take_back(self, position: int, why: str) -> None:
-        """Leaves out a message that was added."""
-        del self.messages[position]
-        self._edited = [at - (at > position) for at in self._edited if at != position]
-        line = self._lines.pop(position) if position < len(self._lines) else 0
-        place = f"line {line}" if line else f"message {self.first + position}"
-        self._left.append(LeftOut(place, why))
 
     def place(self, line: int = 0) -> str:
         """Where the next message stands: its line, else its position from 0."""

@@ -18,6 +18,7 @@ from ..errors import InvalidInputError
 from ..inputs.chat import role_in
 from ..inputs.forms import expanded, with_whole_chunks
 from ..inputs.names import named, renamed
+from . import branches
 from .conversation import Conversation, Talk
 from .source import Item, Source
 
@@ -35,7 +36,8 @@ def messages(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     begun = list(islice(following, 2))
     talk, log = Talk(source.name), _Log(source.stem, is_alone=len(begun) == 1)
     lines: list[int] = []
-    values = with_whole_chunks(_values(chain(begun, following), source, lines))
+    found = branches.shown(chain(begun, following), talk)
+    values = with_whole_chunks(_values(found, source, lines))
     for number, value in enumerate(values):
         line = lines[-1]
         try:

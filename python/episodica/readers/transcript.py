@@ -18,7 +18,7 @@ from ..errors import InvalidInputError
 from ..hints import shown
 from ..inputs.names import role_of, role_of_speaker
 from . import dates
-from .conversation import NO_CAPTION, NO_WORDS, NOTICE, OLDER, Conversation, Talk
+from .conversation import NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
 from .phrases import stand_in, without_edit_mark
 from .source import Source
 
@@ -62,10 +62,6 @@ _LEAST_SHARE_BELOW = 0.3
 # a video or a recording begins with one, too.
 _MARK = "\u200e"
 _MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
-# How long after it was sent a message may be edited, and the share of its words that stay.
-_EDITABLE = timedelta(minutes=15)
-_KEPT_WORDS = 0.5
-_NEAR = 4
 _MEDIA = re.compile(
     r"<[^<>\n]{3,60}>|null|\S+\.\w{2,5} \([^()\n]{3,40}\)"
     r"|(?:image|video|audio|sticker|GIF|document|Contact card) omitted",
@@ -91,7 +87,7 @@ _TIMED = re.compile(
     rf"|(?P<first>{_WHO})\s{{0,4}}[\[(](?P<after>{_CLOCK})[\])])"
     rf"\s{{0,4}}{_COLON}\s{{1,4}}(?P<text>.*)"
 )
-_OFFSET = re.compile(r"(?P<name>[^:\d]{2,40}?)\s{1,4}(?:\d{1,2}:)?\d{1,2}:\d{2}")
+_OFFSET = re.compile(r"(?P<name>[^:\d\[(]{2,40}?)\s{1,4}[\[(]?(?:\d{1,2}:)?\d{1,2}:\d{2}[\])]?")
 _HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
 _RULES = re.compile(r"(?<!\n)\n+[-*_]{3,}\s*$")
 
@@ -110,7 +106,8 @@ Form = Callable[[str], Start | None]
 
 def is_transcript(head: str) -> bool:
     """Whether the beginning of a file looks like a conversation."""
-    lines = [one for line in head.splitlines() if (one := dates.plain(line))]
+    written = [dates.plain(line) for line in head.splitlines()]
+    lines = list(filter(None, written[_end_of_head(written) :]))
     form = _form_of(lines)
     starts = [form(line) for line in lines]
     names = [start.name for start in starts if start is not None and start.name]
@@ -126,7 +123,8 @@ def is_transcript(head: str) -> bool:
 def transcript(source: Source) -> Iterator[Conversation]:
     """The messages of a transcript, in parts of some thousands."""
     sample = [dates.plain(line) for _, line in itertools.islice(source.lines(), _LOOKED_AT)]
-    return read_lines(source, _form_of(sample), sample)
+    head = _end_of_head(sample)
+    return read_lines(source, _form_of(sample[head:]), sample, head=head)
 
 
 def is_messenger(head: str) -> bool:
@@ -142,11 +140,17 @@ def messenger(source: Source) -> Iterator[Conversation]:
 
 
 def read_lines(
-    source: Source, form: Form, sample: list[str], raw: bool = False, is_quoted: bool = False
+    source: Source,
+    form: Form,
+    sample: list[str],
+    raw: bool = False,
+    is_quoted: bool = False,
+    head: int = 0,
 ) -> Iterator[Conversation]:
     """The messages in lines that have a form; ``sample`` has the first lines.
 
-    With ``is_quoted``, messages of several lines stand between quotation marks.
+    With ``is_quoted``, messages of several lines stand between quotation marks. The first ``head``
+    lines say what the talk is, and perhaps on which day it was.
     """
     starts = [start for line in sample if (start := form(line))]
     order = dates.order_of(start.date for start in starts if start.date)
@@ -157,7 +161,7 @@ def read_lines(
     talk.is_to_minutes = form is _dated
     if not order.is_told:
         talk.note(dates.untold(order))
-    for number, line in source.lines():
+    for number, line in _below(head, source, talk, clock):
         unmarked, is_edited = without_edit_mark(line)
         written = dates.plain(unmarked)
         start = form(line.rstrip("\r") if raw else written)
@@ -191,6 +195,16 @@ def read_lines(
         talk.is_file_date = True
         talk.note(f"the day is that of the file, {clock.day_of_file}: the text has times only")
     yield talk.conversation()
+
+
+def _below(head: int, source: Source, talk: Talk, clock: _Clock) -> Iterator[tuple[int, str]]:
+    """The lines below the head, which is left out and tells the day."""
+    for number, line in source.lines():
+        if number > head:
+            yield number, line
+        elif line.strip():
+            clock.read(Start("", "", _day_in(dates.plain(line))), number)
+            talk.leave("it stands before the first message", number)
 
 
 @dataclass(slots=True)
@@ -237,8 +251,6 @@ class _Reading:
         message = {"role": role_of_speaker(name), "name": name, "content": text}
         if self.date is not None:
             message["timestamp"] = self.date.isoformat()
-        if is_edited and (place := _earlier_version(talk, message)) is not None:
-            talk.take_back(place, OLDER)
         talk.add(message, self.line, is_edited)
 
 
@@ -254,26 +266,6 @@ def _without_media(lines: list[str], is_marked: bool, is_media: bool) -> tuple[s
     if _MEDIA.fullmatch(first):
         return rest, NO_CAPTION
     return "\n".join(lines).strip(), NO_WORDS
-
-
-def _earlier_version(talk: Talk, message: dict[str, str]) -> int | None:
-    """The place of the message that an edited one replaces, if the file has both."""
-    words = set(message["content"].lower().split())
-    for back, earlier in enumerate(reversed(talk.messages[-_NEAR:]), 1):
-        if earlier["name"] != message["name"] or earlier["content"] == message["content"]:
-            continue
-        dated = "timestamp" in message and "timestamp" in earlier
-        if dated and _apart(earlier["timestamp"], message["timestamp"]) > _EDITABLE:
-            continue
-        before = set(earlier["content"].lower().split())
-        if len(words & before) >= _KEPT_WORDS * max(len(words), len(before)):
-            return len(talk.messages) - back
-    return None
-
-
-def _apart(one: str, other: str) -> timedelta:
-    first, second = datetime.fromisoformat(one), datetime.fromisoformat(other)
-    return abs(second.replace(tzinfo=None) - first.replace(tzinfo=None))
 
 
 class _Clock:
@@ -341,6 +333,37 @@ def _form_of(lines: list[str]) -> Form:
     if counts[_dated] and counts[_dated] * 3 >= max(counts.values()):
         return _dated
     return _titles_of(lines) or max(_FORMS[1:], key=counts.__getitem__)
+
+
+def _end_of_head(lines: list[str]) -> int:
+    """How many of the first lines say what a talk is, as ``Title: …`` and ``Date: …`` do.
+
+    None of their labels speaks below. Below stand messages with times, or one of the lines has a
+    date and an empty line follows.
+    """
+    end, labels = 0, list[str]()
+    for line in lines:
+        found = _SPEAKER.fullmatch(line) if _ENDS_NAME.match(line) else None
+        if line.startswith("#") or not (line or labels):
+            pass
+        elif found and found["text"] and (_day_in(line) or not any(form(line) for form in _TIMELY)):
+            labels.append(found["name"].strip())
+        else:
+            break
+        end += 1
+    below = [line for line in lines[end:] if line]
+    starts = [start for line in below for form in _FORMS if (start := form(line)) and start.name]
+    if not labels or not below or any(start.name in labels for start in starts):
+        return 0
+    is_timed = any((start := form(below[0])) and start.name for form in _TIMELY)
+    is_dated = not lines[end] and any(map(_day_in, lines[:end]))
+    return end if is_timed or (is_dated and len(labels) > 1) else 0
+
+
+def _day_in(line: str) -> str:
+    """The date after a label; an empty text without one."""
+    value = line.partition(":")[2].strip(" *")
+    return value if value and dates.is_date(value) else ""
 
 
 def _dated(line: str) -> Start | None:
@@ -416,7 +439,8 @@ def _offset(line: str) -> Start | None:
 
 
 # The surest form first.
-_FORMS: tuple[Form, ...] = (_dated, _headed, _timed, _offset, _named)
+_TIMELY: tuple[Form, ...] = (_dated, _headed, _timed, _offset)
+_FORMS = (*_TIMELY, _named)
 
 
 def _titles_of(lines: list[str]) -> Form | None:
