@@ -112,7 +112,8 @@ impl ContextWords {
         let latest = (0..index.priors().len() as u32).rev().filter(|slot| index.contains(*slot));
         for slot in latest.filter(|slot| admits(*slot)).take(READ) {
             let content = &index.get(slot).content;
-            let end = content.floor_char_boundary(LANGUAGE_BYTES);
+            let mut ends = (0..=LANGUAGE_BYTES.min(content.len())).rev();
+            let end = ends.find(|end| content.is_char_boundary(*end)).unwrap_or_default();
             let told = Self::of(language(&content[..end]));
             let place = ALL.iter().position(|words| *words == told);
             votes[place.unwrap_or_default()] += end;
