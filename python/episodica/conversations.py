@@ -168,7 +168,7 @@ def add(
     choices: Choices = _DEFAULTS,
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
-    conversation = _with_versions(memory, user, conversation)
+    conversation = _with_copied(memory, user, _with_versions(memory, user, conversation))
     messages, left, notes = checked(conversation)
     _refuse_misread(conversation, messages, [*conversation.left_out, *left])
     policy = choices.policy(memory)
@@ -229,6 +229,33 @@ def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> 
         if len(gone) == len(positions) == 1 and _is_known(memory, user, conversation):
             ids[positions[0]] = gone[0]
     return replace(conversation, ids=tuple(ids)) if edited else conversation
+
+
+def _with_copied(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
+    """Gives messages the ids under which the same words of the same moment are known.
+
+    A session that is resumed begins with the messages of another one under new ids. Only moments
+    with a fraction of a second are sure.
+    """
+    ids = list(conversation.ids)
+    if not (conversation.has_unique_ids and ids) or _is_known(
+        memory, user, replace(conversation, ids=tuple(ids[:1]))
+    ):
+        return conversation
+    for position, message in enumerate(conversation.messages):
+        when = message.get("timestamp")
+        if not isinstance(when, str) or "." not in when:
+            break
+        moment = datetime.fromisoformat(rfc3339(when, "`timestamp`"))
+        found = queries.messages(
+            memory, user, since=moment, until=moment + _ONE_MINUTE, limit=_MOST_SAID
+        )
+        said = moment, message.get("role"), message.get("content")
+        same = (one.message_id for one in found if (one.timestamp, one.role, one.content) == said)
+        if (known := next(same, None)) is None:
+            break
+        ids[position] = known
+    return replace(conversation, ids=tuple(ids))
 
 
 def _is_known(memory: OpenStore, user: str, conversation: Conversation) -> bool:

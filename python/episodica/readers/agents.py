@@ -57,7 +57,10 @@ def _of_copilot(
         if data.get("source") not in (None, "", "user"):
             talk.leave(f"{WRITTEN}: `{data.get('source')}`", line)
             return
-        turns = [{"role": "user", "content": own_words(talk, text)}]
+        sent = data.get("transformedContent")
+        is_empty = not text.strip() and isinstance(sent, str)
+        words = own_words(talk, str(sent) if is_empty else text, is_programs=is_empty)
+        turns = [{"role": "user", "content": words}]
     elif kind == "assistant.message":
         calls = mappings(data.get("toolRequests"))
         for call in calls:
@@ -84,7 +87,8 @@ def _of_copilot(
 
 # Roles under which Kimi CLI keeps its own states among the messages.
 _OWN_ROLES = ("_checkpoint", "_usage", "_system_prompt")
-_OF_KIMI = ("context.append_message", "context.append_loop_event", "turn.prompt")
+_TYPED = ("turn.prompt", "turn.steer")
+_OF_KIMI = ("context.append_message", "context.append_loop_event", *_TYPED)
 
 
 def is_kimi(value: Mapping[str, Any]) -> bool:
@@ -104,7 +108,7 @@ def kimi(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
         held = line.get("message") if isinstance(line.get("message"), Mapping) else line
         event = line.get("event")
         when = line.get("time") or line.get("timestamp")
-        if line.get("type") == "turn.prompt":
+        if line.get("type") in _TYPED:
             held = {"role": "user", "content": line.get("input"), "origin": line.get("origin")}
         if isinstance(event, Mapping):
             _of_loop(talk, names, parts, event, when, item.line)

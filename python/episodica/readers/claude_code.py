@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from .coding import (
     OF_AGENTS,
@@ -19,6 +20,7 @@ from .coding import (
     inside,
     own_words,
     repository,
+    texts_of,
     turns_of,
 )
 from .conversation import NO_WORDS, Conversation, Talk
@@ -200,7 +202,10 @@ def _typed(content: object) -> str:
     """The text of a content: itself, or that of its parts."""
     if isinstance(content, str):
         return content
-    text = text_of({"role": "user", "content": content})[0] if isinstance(content, list) else None
+    try:
+        text = text_of({"role": "user", "content": content})[0]
+    except InvalidInputError:  # a part is broken
+        text = texts_of(content)
     return text if isinstance(text, str) else ""
 
 

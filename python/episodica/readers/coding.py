@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from .conversation import NO_WORDS, Talk, mappings
 
@@ -50,15 +51,24 @@ _WORKTREES = re.compile(r"[/\\]\.?(?:claude|codex|cursor)?[/\\]?\.?worktrees[/\\
 _REMOTE = re.compile(r"([^/:\s]+?)(?:\.git)?/?$")
 
 
-def without_insertions(text: str) -> tuple[str, list[str]]:
-    """The words of the user in a text, and the names of what programs inserted around them."""
+def without_insertions(text: str, is_programs: bool = False) -> tuple[str, list[str]]:
+    """The words of the user in a text, and the names of what programs inserted around them.
+
+    In a text that the program made (``is_programs``), each element that begins a line is its own.
+    """
     kept: list[str] = []
     cut: list[str] = []
     unclosed: set[str] = set()
     at = 0
     for found in _OPENING.finditer(text):
         name = found[1]
-        if found.start() < at or name in unclosed or not _is_inserted(name):
+        if (
+            found.start() < at
+            or name in unclosed
+            or not (
+                _is_inserted(name) or (is_programs and text[: found.start()][-1:] in ("", "\n"))
+            )
+        ):
             continue
         end = text.find(f"</{name}>", found.end())
         if end < 0:
@@ -155,16 +165,20 @@ def turns_of(talk: Talk, role: str, content: object, names: dict[str, str]) -> l
         elif kind in _THOUGHTS:
             talk.cut(THINKING)
         else:
-            said.append(part)
+            try:
+                text_of({"role": role, "content": [part]})
+                said.append(part)
+            except InvalidInputError as error:
+                talk.cut(error.message)
     words = text_of({"role": role, "content": said})[0] if said else None
     if isinstance(words, str) and words.strip():
         made.append({"role": role, "content": words.strip() if role == "user" else words})
     return made
 
 
-def own_words(talk: Talk, text: str) -> str:
+def own_words(talk: Talk, text: str, is_programs: bool = False) -> str:
     """The words of the user in a text; counts what programs inserted around them."""
-    words, cut = without_insertions(text)
+    words, cut = without_insertions(text, is_programs)
     for name in cut:
         talk.cut(f"{WRITTEN}: `{name}`")
     return words

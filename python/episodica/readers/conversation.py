@@ -24,6 +24,8 @@ PLACE = "a place on a map"
 CONTACT = "a contact card"
 DELETED = "a deleted message"
 UNDATED = "the time is missing or not understood; dated like its neighbour"
+# Discord's name of all accounts that are gone.
+_OF_DISCORD = "Deleted User"
 _LINE = re.compile(r"\bline (\d+)$")
 
 
@@ -157,6 +159,7 @@ class Talk:
         self._cut: Counter[str] = Counter()
         self._nameless: Counter[str] = Counter()
         self._notes: list[str] = []
+        self._owners: dict[str, object] = {}
         self._edited: list[int] = []
         self._seen = 0
 
@@ -220,11 +223,14 @@ class Talk:
     def speaker(self, *names: object, own: object = None) -> str:
         """The first of the names; of an account without a name, one made of its id and noted.
 
+        Of several accounts with one name, all but the first get their id behind it.
+
         A message without a name would be one of the user themselves.
         """
         for name in names:
-            if isinstance(name, str) and name.strip():
-                return name
+            if isinstance(name, str) and name.strip() and name != _OF_DISCORD:
+                is_taken = own and self._owners.setdefault(name, own) != own
+                return f"{name} {own}" if is_taken else name
         made = f"{NAMELESS} {own}" if isinstance(own, (str, int)) and own else NAMELESS
         self._nameless.setdefault(made, 0)
         return made

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from ..dates import rfc3339, written_together, zone_of
@@ -63,13 +63,17 @@ class _Ids:
         self._counts: dict[bytes, int] = {}
         self._given: dict[str, bytes] = {}
         self._beginnings: dict[str | None, str] = {}
+        self._numbered: dict[tuple[Any, ...], str] = {}
 
     def of(self, conversation: Conversation) -> tuple[str | None, ...]:
         chat = conversation.chat
         if chat not in self._beginnings:
+            first = next(iter(conversation.messages), None)
+            # A numbered message is the same one while others follow.
+            count = 1 if isinstance(first, Mapping) and _own_id(_named(first)) else _BEGINNING
             begun = [
                 [one.get("role"), one.get("name"), one.get("content")]
-                for one in conversation.messages[:_BEGINNING]
+                for one in conversation.messages[:count]
                 if isinstance(one, Mapping)
             ]
             self._beginnings[chat] = _hash([chat, begun]).hex()
@@ -79,10 +83,9 @@ class _Ids:
         if not isinstance(message, Mapping) or message.get("message_id"):
             return None
         named = _named(message)
-        own = named.get("message_id")
-        own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
+        own = _own_id(named)
         said = [named.get(key) for key in _SAID]
-        when = None if conversation.is_file_date else _instant(named.get("timestamp"))
+        when = None if conversation.is_file_date else _instant(named.get("timestamp") or None)
         if conversation.is_to_minutes:
             when = _minute(when)
         chat = None if conversation.has_unique_ids and own else conversation.chat
@@ -97,7 +100,11 @@ class _Ids:
             place = beginning if when is None else chat
             known = _hash([place, own, when, *said[:_SPEAKER]]).hex()[:_LENGTH]
             content = _hash(said)
+            numbered = (conversation.chat, own, *map(str, said[:_SPEAKER]))
+            if when is None and not conversation.is_file_date and numbered in self._numbered:
+                return self._numbered[numbered]  # an edit without a time
             if self._given.setdefault(known, content) == content or _is_edit(named):
+                self._numbered[numbered] = known
                 return known
         place = beginning if when is None else chat
         base = _hash([place, own, when, said])
@@ -107,6 +114,12 @@ class _Ids:
         return _hash([base.hex(), count]).hex()[:_LENGTH]
 
 
+def _own_id(message: Mapping[str, Any]) -> str:
+    """The id of a message in its file; an empty text without one."""
+    own = message.get("message_id")
+    return str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
+
+
 def _is_edit(message: Mapping[str, Any]) -> bool:
     """Whether a message says that it is a later version."""
     edited = message.get("edited_at")
@@ -114,10 +127,11 @@ def _is_edit(message: Mapping[str, Any]) -> bool:
 
 
 def _instant(when: object) -> object:
-    """The seconds since 1970 of a date with an offset, which differs between copies of a chat."""
+    """The seconds since 1970 of a date and time, which copies of a chat write in several forms."""
     with suppress(ValueError, OverflowError):
-        if isinstance(when, str) and (moment := datetime.fromisoformat(when)).utcoffset():
-            return moment.timestamp()
+        if isinstance(when, str) and ":" in when:
+            moment = datetime.fromisoformat(when)
+            return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     return when
 
 

@@ -375,7 +375,7 @@ def _unknown(first: object) -> UnknownFormatError:
     key, inner = next(((key, one) for key, one in lists if isinstance(one, Mapping)), ("", {}))
     if inner:
         text += f"; the list `{shown(key)}` has objects with the keys {_keys_of(inner)}"
-    return UnknownFormatError(text, hint=_MAPPED)
+    return UnknownFormatError(text, hint=_MAPPED if first else EXPECTED)
 
 
 def _keys_of(one: Mapping[Any, Any]) -> str:

@@ -204,7 +204,7 @@ def is_subtitles(head: str) -> bool:
 
 def subtitles(source: Source) -> Iterator[Conversation]:
     """The transcript of a meeting; a sentence in several cues is one message."""
-    talk = Talk(source.name)
+    talk = Talk(source.name, session=source.stem)  # `Speaker 1` is one person in this file only
     name, said, begun = "", "", 0
     for number, text in _cues(source):
         for speaker, words in _spoken(text):

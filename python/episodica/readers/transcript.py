@@ -386,11 +386,19 @@ def _undatable(line: str) -> Start | None:
 
 
 def _said(date: str, rest: str) -> Start:
-    speaker = _SPEAKER.fullmatch(rest) if _ENDS_NAME.match(rest) else None
+    speaker = _SPEAKER.fullmatch(rest)
+    if speaker and not _ENDS_NAME.match(rest) and not _is_close(speaker["name"], speaker["text"]):
+        speaker = None
     # A colon within the title of a group follows no name.
     if speaker is None or _is_cut(speaker["name"]):
         return Start("", rest, date)
     return Start(speaker["name"].strip(), speaker["text"], date)
+
+
+def _is_close(name: str, text: str) -> bool:
+    """Whether a name and a text may stand without a space between; notices have several words."""
+    is_one = name[:1].isalpha() and " " not in name and not text.startswith("//")
+    return bool(text) and (is_one or name.startswith("+") or _is_name(name))
 
 
 def _is_cut(name: str) -> bool:

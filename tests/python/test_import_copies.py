@@ -1,0 +1,196 @@
+"""The same message in another form or under another id, and parts that are broken or not typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica import MemorySystem
+from episodica.readers import read_conversations
+
+
+def write(path: Path, value: Any) -> Path:
+    if path.suffix == ".jsonl":
+        value = "".join(json.dumps(one) + "\n" for one in value)
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def said_by(memory: MemorySystem, user: str = "u") -> list[str]:
+    return [one.content for one in memory.messages(user)]
+
+
+SAID = {"role": "user", "name": "Ida", "content": "I row.", "timestamp": "2026-02-03T10:00:00Z"}
+COPIES: dict[str, Any] = {
+    "a.csv": "timestamp,name,content\n2026-02-03T10:00:00Z,Ida,I row.\n",
+    "a.txt": "2026-02-03 10:00 Ida: I row.\n",
+    "a.json": [SAID],
+    "b.json": [{**SAID, "timestamp": "2026-02-03T11:00:00+01:00"}],
+    "c.jsonl": [{**SAID, "timestamp": "2026-02-03T10:00:00"}],
+}
+
+
+@pytest.mark.parametrize("first", COPIES)
+def test_what_is_deleted_stays_so_in_another_form(
+    memory: MemorySystem, tmp_path: Path, first: str
+) -> None:
+    memory.import_(write(tmp_path / first, COPIES[first]), "u")
+    (message,) = memory.messages("u")
+    for name, copy in COPIES.items():
+        assert memory.import_(write(tmp_path / name, copy), "u").known == 1
+    memory.delete("u", message.message_id)
+    for name in COPIES:
+        assert memory.import_(tmp_path / name, "u").deleted == 1
+    assert not said_by(memory)
+
+
+@pytest.mark.parametrize("when", ["", None])
+def test_the_number_of_a_message_tells_an_edit_without_a_time(
+    memory: MemorySystem, tmp_path: Path, when: str | None
+) -> None:
+    before = [{**SAID, "id": 1, "content": "Hello."}, {**SAID, "id": 2}]
+    after = {**SAID, "id": 2, "content": "I sail.", "timestamp": when}
+    memory.import_(write(tmp_path / "a.json", [*before, after]), "u")
+    assert said_by(memory) == ["Hello.", "I sail."]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_numbered_list_without_times_is_known_when_it_grows(
+    memory: MemorySystem, tmp_path: Path, count: int
+) -> None:
+    texts = [f"Boat {number} is mine." for number in range(4)]
+    said = [{"id": at, "role": "user", "content": text} for at, text in enumerate(texts)]
+    memory.import_(write(tmp_path / "a.json", said[:count]), "u")
+    report = memory.import_(write(tmp_path / "b.json", said), "u")
+    assert (report.known, report.messages) == (count, len(said) - count)
+
+
+def claude(session: str, own: str, when: str, role: str, content: Any) -> dict[str, Any]:
+    about = {"type": role, "sessionId": session, "cwd": "/home/ida/boats", "timestamp": when}
+    return {**about, "uuid": f"{own}-0000-4000-8000", "message": {"role": role, "content": content}}
+
+
+def test_a_resumed_session_under_new_ids_is_known(memory: MemorySystem, tmp_path: Path) -> None:
+    times = [f"2026-02-03T10:00:0{second}.417Z" for second in range(3)]
+    for session in ("one", "two"):
+        said = [
+            claude(session, f"{session}-a", times[0], "user", "I row."),
+            claude(session, f"{session}-b", times[1], "assistant", [{"type": "text", "text": "?"}]),
+            claude(session, f"{session}-c", times[2], "user", f"I sail to {session}."),
+        ]
+        memory.import_(write(tmp_path / f"{session}.jsonl", said), "u")
+    assert said_by(memory) == ["I row.", "?", "I sail to one.", "I sail to two."]
+
+
+@pytest.mark.parametrize("part", [{"type": "text", "text": None}, {"type": "text", "text": 7}, {}])
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_broken_part_stops_no_session(tmp_path: Path, part: Any, role: str) -> None:
+    said = [
+        claude("s", "a", "2026-02-03T10:00:00Z", role, [part, {"type": "text", "text": "I row."}]),
+        claude("s", "b", "2026-02-03T10:00:01Z", role, [part]),
+        claude("s", "c", "2026-02-03T10:00:02Z", "user", "I sail."),
+    ]
+    (talk,) = read_conversations(write(tmp_path / "s.jsonl", said))
+    assert [one["content"] for one in talk.messages] == ["I row.", "I sail."]
+    assert any("part" in str(one) for one in talk.left_out)
+
+
+def test_words_that_only_the_sent_text_has(tmp_path: Path) -> None:
+    sent = "<current_datetime>2026</current_datetime>\n\nI row <b>far</b>.\n\n<hint>\nGo.\n</hint>"
+    events = [
+        {
+            "type": "user.message",
+            "id": str(at),
+            "timestamp": f"2026-02-03T10:0{at}:00Z",
+            "data": one,
+        }
+        for at, one in enumerate(
+            [
+                {"content": "", "transformedContent": sent},
+                {"content": "I sail.", "transformedContent": sent},
+            ]
+        )
+    ]
+    (talk,) = read_conversations(write(tmp_path / "events.jsonl", events))
+    assert [one["content"] for one in talk.messages] == ["I row <b>far</b>.", "I sail."]
+
+
+def test_what_is_typed_while_kimi_works_is_said(tmp_path: Path) -> None:
+    lines = [
+        {
+            "type": kind,
+            "input": [{"type": "text", "text": text}],
+            "origin": {"kind": who},
+            "time": at,
+        }
+        for at, (kind, text, who) in enumerate(
+            [
+                ("turn.prompt", "I row.", "user"),
+                ("turn.steer", "I sail.", "user"),
+                ("turn.steer", "Go.", "hook"),
+            ],
+            1780000001000,
+        )
+    ]
+    (talk,) = read_conversations(write(tmp_path / "wire.jsonl", lines))
+    assert [one["content"] for one in talk.messages] == ["I row.", "I sail."]
+
+
+@pytest.mark.parametrize("name", ["Ida", "ida", "Ida Berg", "+47 400 00 000", "小明"])
+@pytest.mark.parametrize("form", ["[2026/7/9 02:28:37] {}:{}", "9/7/2026, 02:28 - {}:{}"])
+def test_no_space_behind_the_colon(tmp_path: Path, name: str, form: str) -> None:
+    lines = [form.format(name, text) for text in ("I row.", "5 boats", " I sail.")]
+    path = write(tmp_path / "chat.txt", "\n".join(lines) + "\n")
+    (talk,) = read_conversations(path)
+    assert [one["name"] for one in talk.messages] == [name] * 3
+    assert [one["content"] for one in talk.messages] == ["I row.", "5 boats", "I sail."]
+
+
+@pytest.mark.parametrize(
+    "notice", ["Ida changed the group name to Boats:Oslo", "https://example.org/a", "Meet at 10:30"]
+)
+def test_a_colon_in_a_notice_follows_no_name(tmp_path: Path, notice: str) -> None:
+    text = f"[2026/7/9 02:28:37] Ida: I row.\n[2026/7/9 02:29:00] {notice}\n"
+    (talk,) = read_conversations(write(tmp_path / "chat.txt", text))
+    assert [one["content"] for one in talk.messages] == ["I row."]
+    assert len(talk.left_out) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("{}.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Speaker 1>I live in {}.\n"),
+        ("{}.srt", "1\n00:00:01,000 --> 00:00:02,000\nSpeaker 1: I live in {}.\n"),
+    ],
+)
+def test_a_meeting_in_subtitles_is_a_session(
+    memory: MemorySystem, tmp_path: Path, name: str, text: str
+) -> None:
+    for town in ("Bergen", "Oslo"):
+        memory.import_(write(tmp_path / name.format(town), text.format(town)), "u")
+    memory.flush("u")
+    assert [one.session_id for one in memory.messages("u")] == ["Bergen", "Oslo"]
+    subjects = {one.subject for one in memory.semantic_memories("u")}
+    assert len(subjects) == 2
+
+
+@pytest.mark.parametrize("name", ["Kim", "Deleted User"])
+def test_accounts_of_one_name_are_told_apart(tmp_path: Path, name: str) -> None:
+    said = [
+        {
+            "id": str(at),
+            "type": "Default",
+            "timestamp": f"2026-02-03T10:0{at}:00Z",
+            "content": f"I row {at}.",
+            "author": {"id": own, "name": name},
+        }
+        for at, own in enumerate(["4", "5", "4"])
+    ]
+    export = {"channel": {"id": "1", "name": "boats"}, "messages": said}
+    (talk,) = read_conversations(write(tmp_path / "c.json", export))
+    first, second, third = (one["name"] for one in talk.messages)
+    assert first == third != second
+    assert second.endswith(" 5")
