@@ -20,7 +20,7 @@ use crate::score::{
     HitKind, HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts,
     QueryIntent, RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, pack,
 };
-use crate::text::normalized;
+use crate::text::{language, normalized};
 
 /// Number of summaries that may enter a context. As many facts may enter, or one for every
 /// [`TOKENS_PER_FACT`] tokens of the budget if that is more.
@@ -354,11 +354,12 @@ fn text_with_change(view: &UserView, fact: &SemanticMemory, filter: &RecordFilte
     let latest = ended.iter().filter(is_same).max_by_key(|before| before.valid_from);
     let Some(before) = latest else { return fact.content.clone() };
     let text = fact.content.trim_end_matches(['.', '。']);
+    let words = ContextWords::of(language(text));
     let is_value = !before.value.is_empty() && before.attribute == fact.attribute;
     if is_value {
-        format!("{text}, before {}", before.value)
+        format!("{text}{}{}", words.before_value, before.value)
     } else {
-        format!("{text}; before: {}", before.content.trim_end_matches(['.', '。']))
+        format!("{text}{}{}", words.before_fact, before.content.trim_end_matches(['.', '。']))
     }
 }
 

@@ -34,6 +34,7 @@ const ALIKE: f32 = 0.8;
 /// words, such as a search may have, lie between.
 const SURELY: f32 = 4.0;
 const NEARLY: f32 = 2.2;
+const HARDLY: f32 = 0.5;
 
 /// What of a conversation bears on a question.
 pub(super) struct Bearing<'a> {
@@ -96,7 +97,7 @@ fn told_of_greeting<'a>(
     if sure > SURELY {
         return Some(Vec::new());
     }
-    if sure <= 0.0 || !material.query.named.is_empty() {
+    if sure <= HARDLY || !material.query.named.is_empty() {
         return None;
     }
     let asked = text;
@@ -105,7 +106,9 @@ fn told_of_greeting<'a>(
         let found = sentences(&material.index.get(one.slot).content);
         let mut found = found.iter().filter(|text| has_words(text, asked)).peekable();
         if found.peek().is_some() {
-            if found.any(|text| small_talk(text) <= 0.0) { told.push(*one) } else { idle += 1 }
+            // A word that the head doesn't know looks like small talk, a sentence with it less so.
+            let tells = found.any(|text| small_talk(text) <= sure / 2.0);
+            if tells { told.push(*one) } else { idle += 1 }
         }
     }
     let is_greeting = told.len() <= idle && (idle > 0 || sure > NEARLY);

@@ -29,6 +29,10 @@ pub struct ContextWords {
     pub(super) later: &'static str,
     outdated: &'static str,
     outdated_since: &'static str,
+    /// Stands before an earlier value.
+    pub before_value: &'static str,
+    /// Stands before an earlier fact.
+    pub before_fact: &'static str,
 }
 
 const ENGLISH: ContextWords = ContextWords {
@@ -43,6 +47,8 @@ const ENGLISH: ContextWords = ContextWords {
     later: "later, ",
     outdated: "outdated",
     outdated_since: "outdated since {}",
+    before_value: ", before ",
+    before_fact: "; before: ",
 };
 const CHINESE: ContextWords = ContextWords {
     language: Language::Chinese,
@@ -56,6 +62,8 @@ const CHINESE: ContextWords = ContextWords {
     later: "后来，",
     outdated: "已过时",
     outdated_since: "自{}起已过时",
+    before_value: "，此前",
+    before_fact: "；此前：",
 };
 const GERMAN: ContextWords = ContextWords {
     language: Language::German,
@@ -69,6 +77,8 @@ const GERMAN: ContextWords = ContextWords {
     later: "später, ",
     outdated: "überholt",
     outdated_since: "überholt seit {}",
+    before_value: ", vorher ",
+    before_fact: "; vorher: ",
 };
 const FRENCH: ContextWords = ContextWords {
     language: Language::French,
@@ -82,6 +92,8 @@ const FRENCH: ContextWords = ContextWords {
     later: "plus tard, ",
     outdated: "dépassé",
     outdated_since: "dépassé depuis {}",
+    before_value: ", avant ",
+    before_fact: " ; avant : ",
 };
 const SPANISH: ContextWords = ContextWords {
     language: Language::Spanish,
@@ -95,6 +107,8 @@ const SPANISH: ContextWords = ContextWords {
     later: "más tarde, ",
     outdated: "superado",
     outdated_since: "superado desde {}",
+    before_value: ", antes ",
+    before_fact: "; antes: ",
 };
 
 /// All languages that have words.

@@ -24,7 +24,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         concat!(
             r"(?:(?:['’]ve|have|has|had)(?: just| already| finally| also)? )?(?:decided|promised|",
             r"agreed|planned|offered|hoped|expected|asked|told|wants?|",
-            r"chose|going|about|applied|volunteered)(?: \w+)? to \w+(?: \w+ed\b)?",
+            r"chose|going|about|volunteered)(?: \w+)? to \w+(?: \w+ed\b)?",
         ),
         concat!(
             r"(?:(?:['’]ve|have|has|had) ",
@@ -35,7 +35,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         // Friday".
         concat!(
             r"(?:['’]ve|have|has)(?: (?:just|finally|already|also|both))* (?:signed up|enrolled|",
-            r"registered|booked|reserved|rented|hired|invited|promised|entered|arranged|applied|",
+            r"registered|booked|reserved|rented|hired|invited|promised|entered|arranged|",
             r"volunteered|(?:got |bought )?(?:us |me )?(?:\w+ )?tickets|",
             r"put (?:my|our) names? down|got a place)(?: [\w'’-]+){0,12}$",
         ),
@@ -48,7 +48,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     ],
     arranged: &[concat!(
         r"(?:signed(?: \w+)? up|enrolled|registered|booked|reserved|rented|hired|invited|promised|",
-        r"entered|arranged|applied|volunteered|(?:got|bought) (?:us |me )?(?:\w+ )?tickets|",
+        r"entered|arranged|volunteered|(?:got|bought) (?:us |me )?(?:\w+ )?tickets|",
         r"put (?:my|our) names? down|got a place)(?: [\w'’-]+){0,12}$",
     )],
     purposes: "for|to|into",

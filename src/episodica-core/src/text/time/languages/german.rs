@@ -17,6 +17,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
         ),
+        // What is called off or moved was to come: "Der Termin am 20. ist abgesagt".
+        r"(?:ist|sind|wurde|wurden)\b.*?\b(?:abgesagt|storniert|umgebucht|verschoben|verlegt)",
         r"(?:hab|habe|haben)\b.*?\bfür$",
         r"(?:muss|müssen|soll|sollen|will|wollen)\b.*?\b(?:<participle>)(?: haben| sein| werden)?",
         r"(?:hab|habe|haben)\b.*?\btermin (?:bekommen|gekriegt|gemacht)",
@@ -293,7 +295,10 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         war|waren|bis|ab|fliege|fliegen|fahre|fahren|ziehe|ziehen|geht|gehen|beginnt|startet|\
         muss|müssen|soll|will|wir|ich|er|sie|es|dieses|nächsten|letzten|in|im|bei|zu|zum|zur|an|\
         auf|für|nach|feiern|feiert|kam|kamen|wurde|gab|läuft|steht|findet|heiraten|heirate",
-    rejected: &[r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*) (?:{anywd})$"],
+    rejected: &[concat!(
+        r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*|ersten|zweiten|dritten|vierten) ",
+        r"(?:{anywd})$",
+    )],
     counted: "Uhr|Euro|Kilometer|km|Prozent|Leute|Personen|Stunden|Minuten|Meter|Tage|Grad|Kilo|kg",
     day_first: true,
 };
