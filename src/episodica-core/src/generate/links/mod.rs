@@ -28,10 +28,12 @@ pub(crate) const LINKED_ODDS: f32 = 0.6;
 /// Least logit of a pair of sentences that counts.
 const COUNTED: f32 = -2.0;
 /// Least score of the head `worth`, and greatest of the head `unclear`, of a part of a quotation
-/// that may be linked: it is nearly worth a note, and stands alone. "Thanks, Maria." before a
-/// statement shares a rare word with each other such message.
+/// that may be linked: it is nearly worth a note, and stands alone.
 const WORTH: f32 = -1.0;
 const UNCLEAR: f32 = 0.0;
+/// Greatest score of the head `small_talk` of what may be linked: all thanks to one person share a
+/// rare word, the name.
+const SMALL_TALK: f32 = -0.9;
 
 /// A quotation that may be linked.
 #[derive(Debug)]
@@ -79,8 +81,9 @@ impl LinkableQuote {
     fn may_link(&self, sentence: &LinkableSentence) -> bool {
         *sentence.may_be_linked.get_or_init(|| {
             let heads = SentenceHeads::of(&self.text[sentence.range.clone()], false);
-            sentence.range == (0..self.text.len())
-                || heads.worth >= WORTH && heads.unclear <= UNCLEAR
+            let is_whole = sentence.range == (0..self.text.len());
+            heads.small_talk <= SMALL_TALK
+                && (is_whole || heads.worth >= WORTH && heads.unclear <= UNCLEAR)
         })
     }
 

@@ -45,6 +45,8 @@ fn other_talk_is_not_linked() {
         ("Meine Tochter studiert in Graz.", "Der Kuchen war schnell gegessen."),
         ("我姐姐在银行上班。", "昨天下了一场大雨。"),
         ("I start at eight.", "Thanks, that helps!"),
+        ("Wow, Soraya, that's rough.", "Wow Soraya, that's impressive!"),
+        ("Awesome, Wendeline!", "Congrats, Wendeline!"),
         ("The gate code is 7712.", "What is the gate code?"),
     ] {
         assert_eq!(link(earlier, later), None, "{later}");
