@@ -242,6 +242,7 @@ export default {
   "reject.not_about_user": "not about the user",
   "reject.low_confidence": "too unsure",
   "reject.low_importance": "too unimportant",
+  "reject.unclear": "not clear alone",
   "reject.duplicate": "said twice in the same episode",
   "reject.no_source": "no source message named",
   "reject.too_long": "too long to be quoted",

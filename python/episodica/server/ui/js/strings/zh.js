@@ -266,6 +266,7 @@ export default {
   "reject.not_about_user": "与用户无关",
   "reject.low_confidence": "把握太小",
   "reject.low_importance": "不够重要",
+  "reject.unclear": "单独看不明白",
   "reject.duplicate": "同一片段中重复",
   "reject.no_source": "没有指明来源消息",
   "reject.too_long": "太长，无法摘引",
