@@ -68,8 +68,12 @@ def profile_of(
     ]
     places = _places(chosen, limits)
     # Two voices of different sessions may have one name.
-    own_facts = [fact for fact in facts if whom.person(fact) in names]
-    chosen += _later_ones(chosen, own_facts, followed, places)
+    quotes = {
+        fact.memory_id: fact
+        for fact in facts
+        if fact.is_current and fact.quote and whom.person(fact) in names
+    }
+    chosen += _later_ones(chosen, quotes, followed, places)
     stated = {fact.quote.casefold() for fact in chosen if fact.quote}
     for fact in sorted(chosen, key=rank):
         # A fact that was stated twice is told once; a quotation has its dates.
@@ -81,7 +85,7 @@ def profile_of(
             kept[category].append(fact)
         else:
             left_out[category] = left_out.get(category, 0) + 1
-    corrected = _corrected(own_facts, followed)
+    corrected = _corrected(quotes, followed)
     lines: dict[str, list[ProfileLine]] = {kind: [] for kind in rooms}
     for first, *earlier in _groups((one for found in kept.values() for one in found), followed):
         told_of = _history(user, first, ended, revisions)
@@ -101,32 +105,32 @@ def _places(facts: Iterable[SemanticMemory], limits: Mapping[str, int]) -> dict[
 
 def _later_ones(
     chosen: Iterable[SemanticMemory],
-    facts: Iterable[SemanticMemory],
+    quotes: Mapping[str, SemanticMemory],
     followed: Followed,
     places: dict[str, str],
 ) -> list[SemanticMemory]:
-    """What was said later about the whole of a chosen fact, and is itself of no category.
+    """Quotations about the whole of a chosen fact, said later and of no category.
 
-    It stands where the earlier fact does.
+    Each gets the place of the earlier fact.
     """
-    known = {fact.memory_id: fact for fact in facts if fact.is_current and fact.quote}
     found, waiting = [], list(chosen)
     while waiting:
         earlier = waiting.pop()
         for name in followed.whole.get(earlier.memory_id, ()):
-            if name in known and name not in places:
+            if name in quotes and name not in places:
                 places[name] = places[earlier.memory_id]
-                found.append(known[name])
-                waiting.append(known[name])
+                found.append(quotes[name])
+                waiting.append(quotes[name])
     return found
 
 
-def _corrected(facts: Iterable[SemanticMemory], followed: Followed) -> dict[str, SemanticMemory]:
-    """The latest fact about a part of an earlier one, by the id of the earlier one."""
-    known = {fact.memory_id: fact for fact in facts if fact.is_current and fact.quote}
+def _corrected(
+    quotes: Mapping[str, SemanticMemory], followed: Followed
+) -> dict[str, SemanticMemory]:
+    """The latest quotation about a part of an earlier fact, by the id of that."""
     found = {}
     for earlier, names in followed.part.items():
-        if later := [known[name] for name in names if name in known]:
+        if later := [quotes[name] for name in names if name in quotes]:
             found[earlier] = min(later, key=_order)
     return found
 

@@ -62,13 +62,9 @@ def without_insertions(text: str, is_programs: bool = False) -> tuple[str, list[
     at = 0
     for found in _OPENING.finditer(text):
         name = found[1]
-        if (
-            found.start() < at
-            or name in unclosed
-            or not (
-                _is_inserted(name) or (is_programs and text[: found.start()][-1:] in ("", "\n"))
-            )
-        ):
+        begins_line = found.start() == 0 or text[found.start() - 1] == "\n"
+        is_inserted = _is_inserted(name) or (is_programs and begins_line)
+        if found.start() < at or name in unclosed or not is_inserted:
             continue
         end = text.find(f"</{name}>", found.end())
         if end < 0:

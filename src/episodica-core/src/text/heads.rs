@@ -102,6 +102,11 @@ pub fn small_talk(text: &str) -> f32 {
     scores.reduce(f32::min).unwrap_or(f32::NEG_INFINITY)
 }
 
+/// The probability that the score of a head or of another learned model stands for.
+pub(crate) fn probability(score: f32) -> f32 {
+    1.0 / (1.0 + (-score).exp())
+}
+
 /// How worth a note a message is, -1 to 1, by its words; a long one by its beginning.
 pub fn worth(text: &str) -> f32 {
     let mut end = text.len().min(MAX_BYTES);

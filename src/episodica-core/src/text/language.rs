@@ -183,6 +183,18 @@ fn is_english_contraction(word: &str) -> bool {
             .any(|end| word.ends_with(end))
 }
 
+/// Number of bytes at the start of a message that are used to detect its language.
+const START_BYTES: usize = 120;
+
+/// The start of a message, which tells its language.
+pub(crate) fn telling_start(text: &str) -> &str {
+    let mut end = START_BYTES.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,6 +22,7 @@ pub(crate) mod vocabulary;
 pub(crate) mod words;
 
 pub use heads::small_talk;
+pub(crate) use language::telling_start;
 pub use language::{Language, language};
 pub use nesting::nests_deeper;
 pub use normalized::{normalized, normalized_hash};

@@ -286,7 +286,8 @@ impl ContextSources {
                 && filter.admits_message(view.messages.get(slot))
                 && own_parts(view, slot).is_none()
         };
-        let words = ContextWords::of_talk(&view.messages, &admits);
+        let found = self.messages.iter().map(|message| message.slot);
+        let words = ContextWords::of_talk(&view.messages, &admits, found);
         let material = ContextCandidates {
             index: &view.messages,
             query: &search.prepared.query,

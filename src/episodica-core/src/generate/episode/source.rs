@@ -11,14 +11,12 @@ use super::units::{TurnUnit, TurnWord, units};
 use crate::clock::Moment;
 use crate::model::Message;
 use crate::text::time::{TimeMention, mentions_after};
-use crate::text::{Language, language};
+use crate::text::{Language, language, telling_start};
 
 /// Number of bytes read from the start of a long message …
 const FRONT_BYTES: usize = 6_000;
 /// … and from its end.
 const BACK_BYTES: usize = 1_500;
-/// Number of bytes at the start of a message that are used to detect its language.
-const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
@@ -87,7 +85,7 @@ impl EpisodeSource {
                     speakers.len() - 1
                 });
             let text = clean(&message.content);
-            let language = language(&text[..floor(&text, LANGUAGE_BYTES)]);
+            let language = language(telling_start(&text));
             votes[slot(language)] += text.len().min(400);
             turns.push(SourceTurn {
                 speaker,

@@ -78,7 +78,7 @@ pub enum RejectReason {
     LowConfidence,
     /// Below `min_importance`.
     LowImportance,
-    /// It can't be understood without the question that it answers, which is not there.
+    /// It can't be understood without the question that it answers, and there is none.
     Unclear,
     /// The same answer has it already.
     Duplicate,

@@ -14,9 +14,9 @@ use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
 use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, speaks_of_self, told_part};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
-use crate::text::heads::{ProfileSection, SentenceHeads};
+use crate::text::heads::{ProfileSection, SentenceHeads, probability};
 use crate::text::time::{TimeMention, mentions_after, with_dates};
-use crate::text::{Language, count_tokens, language};
+use crate::text::{count_tokens, language, telling_start};
 
 /// Version of the rules, stored with the facts.
 pub const RULES_VERSION: &str = "quotes-1";
@@ -47,8 +47,6 @@ const SLOPE: f32 = 0.5;
 /// Maximum length of a message in which an agent tells what it did or found, in bytes; a longer one
 /// explains.
 const MAX_REPORT: usize = 400;
-/// Number of bytes at the start of a message that are used to detect its language.
-const LANGUAGE_BYTES: usize = 120;
 
 /// A sentence that is worth keeping, as a range of bytes of its message.
 struct KeptSpan {
@@ -118,7 +116,7 @@ fn dates_of(messages: &[Arc<Message>], at: usize) -> Vec<TimeMention> {
     let message = &messages[at];
     let before = messages[..at].iter().rev();
     let before = before.take_while(|one| one.session_id == message.session_id);
-    let language = language_of(&message.content);
+    let language = language(telling_start(&message.content));
     mentions_after(before.map(|one| &*one.content), &message.content, message.timestamp, language)
 }
 
@@ -130,7 +128,7 @@ fn candidate(
 ) -> FactCandidate {
     let message = &messages[at];
     let text = &message.content[span.range.clone()];
-    let language = language_of(&message.content);
+    let language = language(telling_start(&message.content));
     let speaker = speaker_label(message, language);
     let start = message.content[..span.range.start].chars().count() as u32;
     let quote = FactQuote {
@@ -162,12 +160,6 @@ fn candidate(
         source_messages: vec![message.message_id.clone()],
         quote: Some(Box::new(quote)),
     }
-}
-
-fn language_of(content: &str) -> Language {
-    let end =
-        (0..=LANGUAGE_BYTES.min(content.len())).rev().find(|at| content.is_char_boundary(*at));
-    language(&content[..end.unwrap_or_default()])
 }
 
 /// The spans of a message that are worth keeping, in order, without overlaps.
@@ -356,7 +348,7 @@ fn judge(
         return Err(RejectReason::Question);
     }
     if by_agent {
-        let importance = sigmoid(heads.outcome);
+        let importance = probability(heads.outcome);
         let is_kept = heads.outcome > 0.0 && importance >= min_importance;
         let reason = RejectReason::NotAboutUser;
         return if is_kept { Ok((importance, MemoryKind::Decision)) } else { Err(reason) };
@@ -365,7 +357,7 @@ fn judge(
         return Err(RejectReason::LowImportance);
     }
     let is_vital = heads.must > 0.0;
-    let worth = sigmoid(SLOPE * (heads.worth - MIDDLE));
+    let worth = probability(SLOPE * (heads.worth - MIDDLE));
     let importance = if is_vital { worth.max(VITAL) } else { worth };
     if importance < min_importance {
         return Err(RejectReason::LowImportance);
@@ -382,10 +374,6 @@ pub(super) fn section_kind(section: ProfileSection) -> MemoryKind {
         ProfileSection::Relation => MemoryKind::Relationship,
         ProfileSection::Goal => MemoryKind::Goal,
     }
-}
-
-fn sigmoid(score: f32) -> f32 {
-    1.0 / (1.0 + (-score).exp())
 }
 
 /// True if a text is short enough to be quoted.

@@ -37,8 +37,8 @@ const DOUBTED_CONFIDENCE: f32 = 0.4;
 /// Number of facts that any answer may end. One that ends more of them than it states facts, or
 /// more than half of the shown ones, judges wrongly, so none of its endings are carried out.
 const FEW_ENDED: usize = 2;
-/// Number of facts about a person of whom their messages do not speak, from which on an answer is
-/// doubtful if they are one in [`STRANGE_SHARE`] of all.
+/// Least number of facts about a person that the cited messages do not mention in a doubtful
+/// answer, if they are one in [`STRANGE_SHARE`] of all.
 const STRANGE_FACTS: u64 = 2;
 const STRANGE_SHARE: u64 = 4;
 /// Minimum length of texts whose languages are compared, and of those whose language is none that
@@ -260,8 +260,8 @@ impl AnsweredFacts {
         }
     }
 
-    /// True if many facts are about a person of whom the messages that they cite do not speak:
-    /// then other citations and names are wrong, too.
+    /// True if many facts are about a person that the cited messages do not mention: then other
+    /// citations and names are wrong, too.
     pub fn is_misplaced(&self) -> bool {
         let strange = self.extraction.rejected.get(&RejectReason::OtherSpeaker);
         let strange = strange.copied().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::layout::FEATURES;
 use super::model::PieceScores;
+use crate::text::heads::probability;
 
 /// Features in the order of their weights.
 pub(super) struct FeatureList {
@@ -29,7 +30,7 @@ impl FeatureList {
 
     /// The probability that a score stands for; 0 if there is none.
     pub(super) fn score(&mut self, score: Option<f32>) {
-        self.number(score.map_or(0.0, |score| 1.0 / (1.0 + (-score).exp())));
+        self.number(score.map_or(0.0, probability));
     }
 
     pub(super) fn heads(&mut self, heads: PieceScores) {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::layout::PieceFacts;
 use super::pieces::{Line, Piece};
 use crate::text::hash::Fnv1a;
+use crate::text::heads::probability;
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
 
 /// Number of features of a line's form.
@@ -189,9 +190,4 @@ fn of_verse(lines: &[Formed<'_>], run: Range<usize>) -> [f32; 9] {
 /// The share of lines for which something holds.
 fn share<'t>(lines: &[Formed<'t>], holds: impl Fn(&Formed<'t>) -> bool) -> f32 {
     lines.iter().filter(|line| holds(line)).count() as f32 / lines.len().max(1) as f32
-}
-
-/// The probability that a score stands for.
-fn probability(score: f32) -> f32 {
-    1.0 / (1.0 + (-score).exp())
 }

@@ -100,14 +100,13 @@ fn told_of_greeting<'a>(
     if sure <= HARDLY || !material.query.named.is_empty() {
         return None;
     }
-    let asked = text;
     let (mut told, mut idle) = (Vec::new(), 0);
     for one in considered {
-        let found = sentences(&material.index.get(one.slot).content);
-        let mut found = found.iter().filter(|text| has_words(text, asked)).peekable();
+        let said = sentences(&material.index.get(one.slot).content);
+        let mut found = said.iter().filter(|sentence| has_words(sentence, text)).peekable();
         if found.peek().is_some() {
             // A word that the head doesn't know looks like small talk, a sentence with it less so.
-            let tells = found.any(|text| small_talk(text) <= sure / 2.0);
+            let tells = found.any(|sentence| small_talk(sentence) <= sure / 2.0);
             if tells { told.push(*one) } else { idle += 1 }
         }
     }
@@ -117,7 +116,7 @@ fn told_of_greeting<'a>(
 }
 
 /// For a question without a letter or digit, such as an emoji, the messages that have one of its
-/// signs beside words: a sticker or a reaction tells nothing.
+/// signs and words: a sticker or a reaction tells nothing.
 fn told_beside_signs<'a>(
     material: &ContextCandidates<'a>,
     considered: &[&'a ScoredMessage],

@@ -707,7 +707,8 @@ fn headings_and_marks_are_in_the_language_of_the_talk() {
     ] {
         let index = index(&[("Mira", "2024-03-11T09:00:00Z", said)]);
         let query = ParsedQuery::new(said, &index, StaticTable::shared());
-        let (messages, words) = (ranked(&[3.0]), ContextWords::of_talk(&index, &|_| true));
+        let (messages, words) =
+            (ranked(&[3.0]), ContextWords::of_talk(&index, &|_| true, std::iter::empty()));
         let material = ContextCandidates { messages: &messages, words, ..of(&index, &query) };
         let text = pack(&material, 100, &Uninterrupted).unwrap().text;
         assert!(text.starts_with(expected), "{text}");
@@ -719,4 +720,14 @@ fn headings_and_marks_are_in_the_language_of_the_talk() {
         let marked = words.outdated_mark(Some("…"));
         assert_eq!(unmarked(&format!("Mira{marked}: {said}")), format!("Mira: {said}"));
     }
+}
+
+#[test]
+fn old_messages_that_a_filter_admits_alone_tell_their_language() {
+    let mut said = vec![("Mira", "2024-03-11T09:00:00Z", "我住在河边的一座房子里。")];
+    said.resize(2_100, ("Mira", "2024-03-12T09:00:00Z", "We moved to the river."));
+    let index = index(&said);
+    let words = ContextWords::of_talk(&index, &|slot| slot == 0, 0..3);
+    assert_eq!(words, ContextWords::of(Language::Chinese));
+    assert_eq!(ContextWords::of_talk(&index, &|_| true, 0..1), ContextWords::of(Language::English));
 }

@@ -6,12 +6,12 @@ use jiff::civil::Date;
 use super::form::{DatePrecision, FactSection};
 use crate::index::MessageIndex;
 use crate::text::vocabulary::months;
-use crate::text::{Language, language};
+use crate::text::{Language, language, telling_start};
 
-/// Number of messages, the latest, that tell the language of a talk, and of the bytes that are read
-/// of each.
+/// Number of messages, the latest, that tell the language of a talk, and among how many they are
+/// looked for first: a filter may admit few of very many.
 const READ: usize = 64;
-const LANGUAGE_BYTES: usize = 120;
+const LATEST: usize = 2_048;
 
 /// The words of one language; `{}` stands for a date.
 #[derive(Debug, PartialEq, Eq)]
@@ -120,17 +120,25 @@ impl ContextWords {
         ALL.into_iter().find(|words| words.language == language).unwrap_or(&ENGLISH)
     }
 
-    /// The words for the language in which most of the latest messages are that `admits` lets in.
-    pub fn of_talk(index: &MessageIndex, admits: &dyn Fn(u32) -> bool) -> &'static Self {
-        let mut votes = [0; ALL.len()];
+    /// The words for the language in which most of the latest messages are that `admits` lets in;
+    /// if that is none of the latest, of these `found` ones.
+    pub fn of_talk(
+        index: &MessageIndex,
+        admits: &dyn Fn(u32) -> bool,
+        found: impl Iterator<Item = u32>,
+    ) -> &'static Self {
         let latest = (0..index.priors().len() as u32).rev().filter(|slot| index.contains(*slot));
-        for slot in latest.filter(|slot| admits(*slot)).take(READ) {
-            let content = &index.get(slot).content;
-            let mut ends = (0..=LANGUAGE_BYTES.min(content.len())).rev();
-            let end = ends.find(|end| content.is_char_boundary(*end)).unwrap_or_default();
-            let told = Self::of(language(&content[..end]));
-            let place = ALL.iter().position(|words| *words == told);
-            votes[place.unwrap_or_default()] += end;
+        let latest = latest.take(LATEST).filter(|slot| admits(*slot)).take(READ);
+        let mut told: Vec<u32> = latest.collect();
+        if told.is_empty() {
+            told.extend(found.filter(|slot| admits(*slot)).take(READ));
+        }
+        let mut votes = [0; ALL.len()];
+        for slot in told {
+            let start = telling_start(&index.get(slot).content);
+            let words = Self::of(language(start));
+            let place = ALL.iter().position(|known| *known == words);
+            votes[place.unwrap_or_default()] += start.len();
         }
         // Of equal ones the first.
         let most = (0..ALL.len()).rev().max_by_key(|place| votes[*place]);

@@ -17,7 +17,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
         ),
-        // What is called off or moved was to come: "Der Termin am 20. ist abgesagt".
+        // A date that is called off or moved was to come: "Der Termin am 20. ist abgesagt".
         r"(?:ist|sind|wurde|wurden)\b.*?\b(?:abgesagt|storniert|umgebucht|verschoben|verlegt)",
         r"(?:hab|habe|haben)\b.*?\bfür$",
         r"(?:muss|müssen|soll|sollen|will|wollen)\b.*?\b(?:<participle>)(?: haben| sein| werden)?",
