@@ -46,7 +46,7 @@ NOT_RUN = {
     "docs/guide/command_line.md": 1,
     "docs/guide/deploy.md": 5,
     "docs/guide/postgresql.md": 4,
-    "docs/mcp.md": 3,
+    "docs/mcp.md": 2,
     "docs/nemori.md": 1,
     "docs/others.md": 1,
     "docs/performance.md": 1,
