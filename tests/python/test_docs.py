@@ -47,7 +47,6 @@ NOT_RUN = {
     "docs/guide/deploy.md": 5,
     "docs/guide/postgresql.md": 4,
     "docs/mcp.md": 2,
-    "docs/nemori.md": 1,
     "docs/others.md": 1,
     "docs/performance.md": 1,
     "docs/results.md": 1,
