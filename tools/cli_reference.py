@@ -21,20 +21,21 @@ HEAD = """# Commands
 
 <!-- Written by tools/cli_reference.py from the parser: change that, then run it. -->
 
-Every command of `episodica`. [The guide](../guide/command_line.md) shows them at work. Each exits
-with 0 for success, 1 for a failure, and 2 for wrong arguments.
+`episodica COMMAND`, each with its arguments ([guide](../guide/command_line.md)). Exit status: 0 for
+success, 1 for a failure, 2 for wrong arguments.
 
 ## Options of every command
 
-They may stand before or after the command.
+Before or after the command.
 
 """
 SHARED = """
 ## Arguments of several commands
 
-They mean the same wherever a command names them.
+*Filters* are `--since`, `--until`, `--session`, `--agent` and `--where`.
 
 """
+FILTERS = ["--since", "--until", "--session", "--agent", "--where"]
 # From this number of commands on, an argument is described once for all of them.
 MANY = 2
 
@@ -56,6 +57,7 @@ def page() -> str:
     [commands] = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
     common = [one for one in parser._actions if one is not commands]
     names = {form for one in common for form in one.option_strings}
+    common = [one for one in common if one.dest not in ("help", "version")]
     taken = [one for command in parsers(commands) for one in arguments(command, names)]
     many: dict[str, str] = {}  # by name: the most common meaning
     named = {row(one): name(one) for one in taken}
@@ -98,20 +100,22 @@ def sections(
         own = [row(one) for one in taken if row(one) not in shared]
         also = [name(one) for one in taken if one.option_strings and row(one) in shared]
         text = command.description or f"{helps[called][:1].upper()}{helps[called][1:]}."
-        line = command.usage or usage(title, taken)
+        if set(FILTERS) <= set(also):
+            also = [*(one for one in also if one not in FILTERS), "filters"]
         if also:
-            own.append(f"* also {', '.join(f'`{one}`' for one in also)}\n")
-        yield "".join([f"\n## {title}\n\n{text}\n\n`{line}`\n", *["\n"][: len(own)], *own])
+            rest = ", ".join("*filters*" if one == "filters" else f"`{one}`" for one in also)
+            own.append(f"* also {rest}\n")
+        line = heading(title, command, taken)
+        yield "".join([f"\n## `{line}`\n\n{text}\n", *["\n"][: len(own)], *own])
         for one in inner:
             yield from sections(one, f"{title} ", common, shared)
 
 
-def usage(command: str, actions: list[argparse.Action]) -> str:
-    """One line: the command, ``[options]`` if it has options, and its arguments."""
-    options = " [options]" if any(one.option_strings for one in actions) else ""
-    return " ".join(
-        [f"episodica {command}{options}", *(name(one) for one in actions if not one.option_strings)]
-    )
+def heading(title: str, command: argparse.ArgumentParser, actions: list[argparse.Action]) -> str:
+    """The command and its arguments, without options."""
+    if command.usage:
+        return command.usage.partition(" ")[2].replace(" [options]", "")
+    return " ".join([title, *(name(one) for one in actions if not one.option_strings)])
 
 
 def row(one: argparse.Action) -> str:
