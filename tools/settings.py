@@ -29,9 +29,9 @@ HEAD = """# Settings
 
 <!-- Written by tools/settings.py from the engine's table of settings: change that, then run it. -->
 
-Every setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an environment variable
-(`EPISODICA_BUFFER_SIZE_MAX`) and a line of a TOML file. [The guide](../guide/settings.md) says
-which of them wins.
+A setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an environment variable
+(`EPISODICA_BUFFER_SIZE_MAX`) or a line of a TOML file; [the guide](../guide/settings.md) says which
+of them wins.
 
 <div class="figures names" markdown>
 
@@ -41,14 +41,13 @@ which of them wins.
 TAIL = """
 </div>
 
-`llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`; in a TOML file they are the
-tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
-`EPISODICA_EMBEDDING_...`. One string can name an embedding model, too: `embedding =
-"ollama:nomic-embed-text"` in the file, or `EPISODICA_EMBEDDING`.
+`llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`: tables `[llm]` and `[embedding]`
+in a TOML file, `EPISODICA_LLM_...` and `EPISODICA_EMBEDDING_...` in the environment. One string
+names an embedding model, too: `embedding = "ollama:nomic-embed-text"`, or `EPISODICA_EMBEDDING`.
 
 `keep_thinking` (bool, default `False`) keeps what a model thought before it answered (parts of
-type `thinking` or `reasoning`, `reasoning_content`, `<think>`) as its words. Without it every way
-in leaves thinking out and says so in `AddResult.notes`.
+type `thinking` or `reasoning`, `reasoning_content`, `<think>`) as its words. Otherwise every way in
+leaves it out and says so in `AddResult.notes`.
 
 ::: episodica.MemoryConfig
     options: {filters: ["!^_"]}
