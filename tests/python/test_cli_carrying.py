@@ -204,6 +204,11 @@ def test_remember(cli: Cli) -> None:
         "Alice lives in Nice.",
     ]
     assert facts[1]["metadata"]["a"] == 1
+    options = ("--agent", "desk", "--kind", "event", "--expires-after", "86400", "--json")
+    told = data_of(cli("remember", "alice", "The show opens.", *named, "Oslo", *options))
+    assert (told["metadata"]["agent_id"], told["kind"]) == ("desk", "event")
+    assert (told["subject"], told["attribute"], told["value"]) == ("Alice", "home", "Oslo")
+    assert told["expires_at"] > told["created_at"]
 
 
 def test_compact(filled: Cli) -> None:

@@ -142,7 +142,7 @@ class CommandLine:
         stated.add_argument("words", nargs="+", metavar="FACT", help=fact)
         option(stated, "--kind", "its category (default: the rules tell)", choices=FACT_KINDS)
         option(stated, "--valid-from DATE", "from when on it held (default now)")
-        option(stated, "--agent A", "the agent that states it")
+        option(stated, "--agent A", "the agent that states it", dest="agent_id")
         option(stated, "--subject NAME", "the person or thing (default: the user)")
         option(stated, "--attribute NAME", "such as `home`; a new value ends the former one")
         option(stated, "--value TEXT", "the value of the attribute")

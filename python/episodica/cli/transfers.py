@@ -6,6 +6,7 @@ Each takes the parsed arguments.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import shutil
 import sys
@@ -241,19 +242,12 @@ def state(args: argparse.Namespace, out: Output) -> None:
             metadata = json.loads(args.metadata)
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(f"metadata is not JSON: `{shown(args.metadata)}`") from error
+    # The options have the names of the method's arguments.
+    named = inspect.signature(MemorySystem.remember).parameters
+    given = {name: value for name, value in vars(args).items() if name in named}
+    given |= {"statement": text_of(args.words), "metadata": metadata}
     with writing(args, create=True) as memory:
-        fact = memory.remember(
-            args.user_id,
-            text_of(args.words),
-            kind=args.kind,
-            valid_from=args.valid_from,
-            metadata=metadata,
-            agent_id=args.agent,
-            subject=args.subject,
-            attribute=args.attribute,
-            value=args.value,
-            expires_after=args.expires_after,
-        )
+        fact = memory.remember(**given)
         ended = [memory.get(args.user_id, former) for former in fact.ends]
     if not out.printed_json(fact):
         out.line(printable(fact.content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from forgeries import FORGERIES, unfenced
 
 from episodica import MemorySystem, count_tokens
+from episodica.server.models import StateFact
 
 from .conftest import MOVED, SAID, Client
 
@@ -151,6 +153,18 @@ async def test_facts_are_stated_corrected_and_deleted(client: Client) -> None:
     await client.json("GET", path, 404)
     await client.json("DELETE", path, 404)
     await client.json("PATCH", path, 404, json={"content": "x"})
+
+
+async def test_a_fact_takes_every_argument_of_the_method(client: Client) -> None:
+    named = {"subject": "Otto", "attribute": "home", "value": "Riga"}
+    more = {"kind": "event", "agent_id": "desk", "valid_from": "2024-03-01T00:00:00Z"}
+    body = {"statement": "Otto moved to Riga.", **named, **more, "expires_after": 86_400}
+    fact = await client.json("POST", f"{ALICE}/facts", 201, json=body)
+    assert {key: fact[key] for key in named} == named
+    assert (fact["kind"], fact["metadata"]) == ("event", {"agent_id": "desk"})
+    assert fact["valid_from"].startswith("2024-03-01")
+    assert body.keys() | {"metadata"} == StateFact.model_fields.keys()
+    assert StateFact.model_fields.keys() <= signature(MemorySystem.remember).parameters.keys()
 
 
 async def test_a_fact_may_expire(client: Client) -> None:

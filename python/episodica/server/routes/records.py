@@ -118,18 +118,7 @@ async def state_fact(
 
     async def work() -> tuple[Response, Outcome]:
         with service.tracer.span("create_memory", memory.tenant, user) as span:
-            fact = await memory.remember(
-                user,
-                body.statement,
-                kind=body.kind,  # type: ignore[arg-type]  # the memory checks it
-                valid_from=body.valid_from,
-                metadata=body.metadata,
-                agent_id=body.agent_id,
-                subject=body.subject,
-                attribute=body.attribute,
-                value=body.value,
-                expires_after=body.expires_after,
-            )
+            fact = await memory.remember(user, **body.model_dump())
             span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
         return views.answer(_shown(fact, caller), 201), {"id": fact.memory_id}
 

@@ -42,10 +42,11 @@ impl<'a> MessageTerms<'a> {
         let mut terms = [0.0; TERMS.len()];
         terms[SPEAKER] = flag(self.named[prior.speaker as usize]);
         terms[DATE] = self.query.date_match(prior.day);
-        terms[STATEMENT] = self.time * flag(prior.tells_time)
-            + STATEMENT_NUMBER * flag(prior.has_number)
-            + STATEMENT_WORTH * prior.worth
-            - STATEMENT_ASKING * prior.question_share;
+        let told = &prior.features;
+        terms[STATEMENT] = self.time * flag(told.tells_time)
+            + STATEMENT_NUMBER * flag(told.has_number)
+            + STATEMENT_WORTH * told.worth
+            - STATEMENT_ASKING * told.question_share;
         terms[ANSWER] = prior.answers;
         terms[ROLE] = -flag(prior.by_agent);
         terms
@@ -54,9 +55,7 @@ impl<'a> MessageTerms<'a> {
     /// Weighted sum of the word score and the terms that need no vector.
     pub fn promise(&self, prior: &MessagePrior, words: f32) -> f32 {
         let terms = self.terms(prior);
-        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER, ROLE]
-            .into_iter()
-            .map(|term| self.weights[term] * terms[term]);
+        let weighted = self.weights.iter().zip(terms).map(|(weight, term)| weight * term);
         self.weights[WORDS] * words + weighted.sum::<f32>()
     }
 

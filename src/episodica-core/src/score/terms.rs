@@ -111,6 +111,14 @@ mod tests {
     use crate::index::MessageIndex;
 
     #[test]
+    fn the_setting_names_every_term() {
+        let schema = MemoryConfig::schema();
+        let weights = schema.iter().find(|setting| setting.name == "message_weights").unwrap();
+        let named = format!("score: {}.", TERMS.join(", "));
+        assert!(weights.documentation.contains(&named), "{}", weights.documentation);
+    }
+
+    #[test]
     fn the_table_has_weights_of_its_own_unless_weights_are_set() {
         let mut config = MemoryConfig::default();
         let (index, table) = (MessageIndex::default(), crate::embed::StaticTable::shared());

@@ -82,15 +82,12 @@ impl MessageIndex {
             self.connect(previous, slot);
         }
         let answers =
-            previous.map_or(0.0, |previous| self.priors[previous as usize].question_share);
+            previous.map_or(0.0, |before| self.priors[before as usize].features.question_share);
         self.priors.push(MessagePrior {
             speaker,
-            question_share: reading.question_share,
+            features: reading.features,
             answers,
             day: LocalDay::of(message.timestamp),
-            tells_time: reading.tells_time,
-            has_number: reading.has_number,
-            worth: reading.worth,
             by_agent: message.is_agent(),
         });
         self.tokens.push(reading.tokens.iter().copied());
@@ -116,12 +113,9 @@ impl MessageIndex {
         self.field.postings.replace_terms(slot, &reading.terms);
         self.tokens.replace(slot, &reading.tokens);
         let at = slot as usize;
-        let MessagePrior { question_share, tells_time, has_number, worth, .. } =
-            &mut self.priors[at];
-        (*question_share, *worth) = (reading.question_share, reading.worth);
-        (*tells_time, *has_number) = (reading.tells_time, reading.has_number);
+        self.priors[at].features = reading.features;
         if let Some(next) = self.next(slot) {
-            self.priors[next as usize].answers = reading.question_share;
+            self.priors[next as usize].answers = reading.features.question_share;
         }
         self.rows[at].line_tokens = AtomicU32::new(0);
         self.record_bytes += message.heap_bytes();
@@ -198,7 +192,7 @@ impl MessageIndex {
                 self.connect(before, next);
             }
             self.priors[next as usize].answers =
-                joined.map_or(0.0, |before| self.priors[before as usize].question_share);
+                joined.map_or(0.0, |before| self.priors[before as usize].features.question_share);
         }
         if last {
             match before {
@@ -393,11 +387,10 @@ mod tests {
         assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[]), None);
         assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
         assert_eq!(index.speakers()[0], ["ann"]);
-        let first = index.priors()[0];
-        assert!(
-            (first.question_share - 1.0 / 3.0).abs() < 1e-6 && first.tells_time && first.has_number
-        );
-        assert_eq!((first.answers, index.priors()[2].answers), (0.0, first.question_share));
+        let (first, told) = (index.priors()[0], index.priors()[0].features);
+        assert!((told.question_share - 1.0 / 3.0).abs() < 1e-6);
+        assert!(told.tells_time && told.has_number);
+        assert_eq!((first.answers, index.priors()[2].answers), (0.0, told.question_share));
         assert_eq!(index.tokens(4), [1, 2]);
     }
 }

@@ -1,6 +1,7 @@
 //! Features of a message that do not depend on the question.
 
 use super::SpeakerId;
+use super::reading::TextFeatures;
 use crate::clock::Moment;
 
 /// The calendar day of a message on its speaker's clock.
@@ -35,18 +36,12 @@ impl LocalDay {
 pub struct MessagePrior {
     /// The speaker.
     pub speaker: SpeakerId,
-    /// Share of the message's sentences that are questions, 0 to 1.
-    pub question_share: f32,
+    /// What its text tells.
+    pub features: TextFeatures,
     /// `question_share` of the previous message; 0 without a previous message.
     pub answers: f32,
     /// The message's day on its speaker's clock.
     pub day: LocalDay,
-    /// True if the message contains an expression of time.
-    pub tells_time: bool,
-    /// True if the message contains a digit.
-    pub has_number: bool,
-    /// How worth a note the message is, -1 to 1.
-    pub worth: f32,
     /// True if a program wrote the message (`Message::is_agent`).
     pub by_agent: bool,
 }

@@ -11,10 +11,20 @@ use crate::text::vocabulary::tells_time;
 pub struct MessageReading {
     pub(super) terms: TextTerms,
     pub(super) tokens: Vec<u16>,
-    pub(super) question_share: f32,
-    pub(super) tells_time: bool,
-    pub(super) has_number: bool,
-    pub(super) worth: f32,
+    pub(super) features: TextFeatures,
+}
+
+/// What the ranking knows of a text besides its words.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TextFeatures {
+    /// Share of the sentences that are questions, 0 to 1.
+    pub question_share: f32,
+    /// True if the text contains an expression of time.
+    pub tells_time: bool,
+    /// True if the text contains a digit.
+    pub has_number: bool,
+    /// How worth a note the text is, -1 to 1.
+    pub worth: f32,
 }
 
 impl MessageReading {
@@ -23,10 +33,13 @@ impl MessageReading {
         let mut time = false;
         let terms =
             TextTerms::of_words(content, |word, unspaced| time |= tells_time(word, unspaced));
-        let has_number = content.bytes().any(|byte| byte.is_ascii_digit());
-        let question_share = question_share(content);
-        let worth = worth(content);
-        Self { terms, tokens, question_share, tells_time: time, has_number, worth }
+        let features = TextFeatures {
+            question_share: question_share(content),
+            tells_time: time,
+            has_number: content.bytes().any(|byte| byte.is_ascii_digit()),
+            worth: worth(content),
+        };
+        Self { terms, tokens, features }
     }
 }
 

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::index::MessageVersions;
 use super::names::name_words;
 use super::prior::{LocalDay, MessagePrior};
+use super::reading::TextFeatures;
 use super::sample::IdSample;
 use super::threads::{ThreadLinks, ThreadPlace};
 use super::{MessageIndex, SpeakerId};
@@ -35,16 +36,8 @@ struct PackedPrior {
 
 impl From<&MessagePrior> for PackedPrior {
     fn from(prior: &MessagePrior) -> Self {
-        let MessagePrior {
-            speaker,
-            question_share,
-            answers,
-            day,
-            tells_time,
-            has_number,
-            worth,
-            by_agent,
-        } = *prior;
+        let MessagePrior { speaker, features, answers, day, by_agent } = *prior;
+        let TextFeatures { question_share, tells_time, has_number, worth } = features;
         let LocalDay { year, month, day, weekday } = day;
         Self {
             speaker,
@@ -80,12 +73,14 @@ impl From<PackedPrior> for MessagePrior {
         let day = LocalDay { year, month, day, weekday };
         Self {
             speaker,
-            question_share,
+            features: TextFeatures {
+                question_share,
+                tells_time: tells_time != 0,
+                has_number: has_number != 0,
+                worth,
+            },
             answers,
             day,
-            tells_time: tells_time != 0,
-            has_number: has_number != 0,
-            worth,
             by_agent: by_agent != 0,
         }
     }
@@ -182,7 +177,7 @@ impl MessageIndex {
 
 fn is_sound(prior: &MessagePrior) -> bool {
     let LocalDay { year, month, day, weekday } = prior.day;
-    [prior.question_share, prior.answers].iter().all(|share| share.is_finite())
+    [prior.features.question_share, prior.answers].iter().all(|share| share.is_finite())
         && jiff::civil::Date::new(year, month, day).is_ok()
         && (0..7).contains(&weekday)
 }
