@@ -208,7 +208,7 @@ def test_import_nemori_after_install(config: MemoryConfig) -> None:
         assert memory.add_messages("a", TALK)["status"] == "success"
 
 
-def test_row_15_scripts_of_the_first_version_find_src_and_storage(config: MemoryConfig) -> None:
+def test_scripts_of_the_first_version_find_src_and_storage(config: MemoryConfig) -> None:
     nemori.install()
     from src.config import MemoryConfig as Config  # type: ignore[import-not-found,unused-ignore]
     from src.core.memory_system import MemorySystem as System  # type: ignore[import-not-found,unused-ignore]
@@ -224,7 +224,7 @@ def test_row_15_scripts_of_the_first_version_find_src_and_storage(config: Memory
         assert len(facts) == system.get_stats("Ann_0")["user"]["semantic_count"]
 
 
-def test_row_15_a_folder_on_the_path_stands_for_nemori(tmp_path: Path) -> None:
+def test_a_folder_on_the_path_stands_for_nemori(tmp_path: Path) -> None:
     shim = Path(nemori.__file__).parent / "shim"
     script = tmp_path / "seed.py"
     script.write_text(
@@ -248,9 +248,7 @@ def test_row_15_a_folder_on_the_path_stands_for_nemori(tmp_path: Path) -> None:
     ], done.stderr
 
 
-def test_row_15_named_models_thresholds_and_workers_take_effect(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_named_models_thresholds_and_workers_take_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.warns(UserWarning, match="no effect"):
         offline = MemoryConfig(embedding_model="text-embedding-3-small", episode_cache_ttl=7)
@@ -273,7 +271,7 @@ def test_row_15_named_models_thresholds_and_workers_take_effect(
     assert made["boundary_confidence_threshold"] == 0.4
 
 
-def test_row_15_a_key_without_a_named_model_is_told_once(
+def test_a_key_without_a_named_model_is_told_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Once, scripts worked offline and did not say so."""

@@ -156,13 +156,13 @@ def test_digits_are_seconds_or_refused_but_never_another_date(name: str) -> None
 
 
 def test_thousands_of_unknown_keys_cost_nothing(memory: MemorySystem) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     memory.add_messages("a", said(**{f"column {number}": 1 for number in range(20_000)}))
     rows = [
         {f"c{n}": n for n in range(5)} | {"role": "user", "content": f"{n}"} for n in range(500)
     ]
     memory.add_messages("a", rows)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     with pytest.raises(InvalidInputError, match="unknown key: `contents`"):
         memory.add_messages("a", [{"role": "user", "contents": "x", "a": 1, "b": 2}])
 

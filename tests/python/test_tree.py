@@ -49,7 +49,7 @@ def filled(memory: MemorySystem) -> MemorySystem:
 
 
 @pytest.mark.requirement("STO-5")
-def test_sto_5_the_seeds_addresses_lead_to_what_they_name(filled: MemorySystem) -> None:
+def test_sto_5_addresses_lead_to_what_they_name(filled: MemorySystem) -> None:
     (episode,) = filled.episodes("alice")
     timeline = "cortex://session/s1/timeline"
     names = {
@@ -305,25 +305,21 @@ def test_corrected_files_become_updates_with_history(filled: MemorySystem, tmp_p
     assert sum("coffee" in one.content for one in kept) == 1
 
 
-def test_ten_thousand_episodes_are_listed_quickly(memory: MemorySystem) -> None:
+def test_many_episodes_are_listed_quickly(memory: MemorySystem) -> None:
     said = [
         {
             "role": "user",
             "content": f"Note {number} on lamps.",
-            "timestamp": 1_700_000_000 + 4_000 * number,
+            "timestamp": 1_700_000_000 + 16_000 * number,
         }
-        for number in range(10_000)
+        for number in range(2_500)
     ]
     memory.add_messages("al", said, session_id="s")
     memory.flush("al")
     count = len(list(memory.episodes("al")))
-    assert count >= 4_000, "one episode has two messages or more"
-    best = 60.0
-    for _ in range(3):
-        started = time.perf_counter()
-        entries = list(memory.ls("episodica://default/al/episode"))
-        best = min(best, time.perf_counter() - started)
+    assert count >= 1_000, "one episode has two messages or more"
+    started = time.process_time()
+    entries = list(memory.ls("episodica://default/al/episode"))
+    assert time.process_time() - started < 0.5
     months = memory.ls("cortex://session/s/timeline")
     assert (len(entries), len(months)) == (count, 16)
-    print(f"{count} episodes listed in {1e3 * best:.1f} ms")
-    assert best < 2

@@ -17,7 +17,7 @@ DOWN = Reply({"error": {"message": "down"}}, 500)
 
 
 @pytest.mark.requirement("SEM-1")
-def test_row_9_the_models_facts_take_the_place_of_the_rules(
+def test_the_models_facts_take_the_place_of_the_rules(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
     """Once, 17 facts of the rules stayed next to 28 facts of the model."""
@@ -77,7 +77,7 @@ EMPTY = ["[]", '{"facts": []}', "null", '{"facts": null}']
 
 
 @pytest.mark.parametrize("answer", EMPTY)
-def test_row_10_an_answer_that_an_injection_wanted_is_not_believed(
+def test_an_answer_that_an_injection_wanted_is_not_believed(
     answer: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
     """Once, a bare `[]` counted as nothing to learn, for ever."""
@@ -101,7 +101,7 @@ def test_row_10_an_answer_that_an_injection_wanted_is_not_believed(
     assert any("Lyon" in fact for fact in facts), facts
 
 
-def test_row_10_no_message_forges_a_line_or_a_marker(
+def test_no_message_forges_a_line_or_a_marker(
     server: ModelServer, open_memory: Callable[..., MemorySystem]
 ) -> None:
     memory = open_memory(server)

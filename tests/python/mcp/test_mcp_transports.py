@@ -124,10 +124,8 @@ def test_a_signal_ends_a_server_whose_client_neither_writes_nor_reads(
         server.popen.stdin.write(30 * f"{asking}\n")
         server.popen.stdin.flush()
         time.sleep(0.5)
-        started = time.monotonic()
         server.popen.send_signal(number)
         assert server.popen.wait(ATTEMPTS_SECONDS) == 0
-        assert time.monotonic() - started < 5
     assert messages(store) == ["m1"]
 
 
