@@ -1,9 +1,11 @@
 """Train the weights that link a later sentence with an earlier one: ``assets/links.bin``.
 
+``assets/rarities.bin``, which says how much a piece of the vocabulary tells, is made first.
+
     python tools/train_links.py [--updates FILE] [--check] [--held-out]
 
 Reads the pairs of ``tools/labels/links.tsv`` (author, language, kind, earlier sentence, later
-sentence), sentences of ``talk.tsv`` and ``chats.tsv`` beside it, and the chats of ``--updates``: a
+sentence), sentences of the files beside it, and the chats of ``--updates``: a
 JSON list of chats, each with ``messages`` (``role``, ``content``, ``message_id``) and ``updates``
 (``validity`` ``confirmed`` or ``tentative``, ``old`` and ``new`` with ``messages`` and ``quotes``),
 the form of MemOps. Needs only numpy and takes some minutes, most of them for vectors. The file of
@@ -35,14 +37,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import compact_numpy
-from link_features import PAIR, compare, of_heads
+from link_features import PAIR, RARITIES, compare, of_heads, rarities_of, rarity_table, vector
 from train_heads import FILE as HEADS_FILE
 from train_heads import HEADS as SENTENCE_HEADS
 from train_heads import LABELS, ROOT, Inputs, Labelled, labelled
 
 FILE = ROOT / "src" / "episodica-core" / "assets" / "links.bin"
-SHA256 = "8f02ffc467534395c9a1c89f0b2ad8306e72ab38e2ab7e66d8c6e018e8e1e19b"
+SHA256 = "3915cc0af83f6b6af49170fea64ee66d678391ced24c03a8dc039b8ab7ef6d67"
 
 HEADS = ("moved", "tentative")
 MOVED = {"correction", "change", "cancelled"}
@@ -51,7 +52,7 @@ WORTH = -1.0
 # Other authors' sentences among which an author's earlier sentence has to be found.
 BACKGROUND = 25
 # Weight of a pair by where it comes from, and of a sentence for the heads.
-WEIGHT = {"authored": 0.75, "updates": 1.0}
+WEIGHT = {"authored": 0.75, "updates": 1.0, "talk": 1.0}
 HEAD_WEIGHT = {"authored": 1.0, "updates": 0.7, "talk": 0.7}
 # Share of the sentences of talk that are read as examples without a change.
 OF_TALK = 0.2
@@ -73,6 +74,10 @@ class Pair(NamedTuple):
     later: str
     kind: str | None
     features: list[float]
+
+
+# A chat, and the ids of an earlier and a later message.
+Link = tuple[str, tuple[str, str]]
 
 
 class HeadRow(NamedTuple):
@@ -101,11 +106,24 @@ def share_of(text: str) -> float:
 # Reading
 
 
-def read_rows() -> list[Row]:
-    """The pairs that authors wrote."""
+def read_rows(of_talk: bool) -> list[Row]:
+    """The pairs that authors wrote, or those that a reader found in talk."""
     lines = (LABELS / "links.tsv").read_text("utf-8").splitlines()
     rows = (Row(*line.split("\t")) for line in lines)
-    return [row for row in rows if row.author != "talk"]
+    return [row for row in rows if row.author.startswith("talk") == of_talk]
+
+
+def sentences_by_language() -> dict[str, list[str]]:
+    """The labelled sentences, from which the rarities come."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in ("authored", "talk", "chats", "second_talk", "life"):
+        for line in (LABELS / f"{name}.tsv").read_text("utf-8").splitlines():
+            language, _, sentence, *_ = line.split("\t")
+            found[language].append(sentence)
+    for line in (LABELS / "changes.tsv").read_text("utf-8").splitlines():
+        _, language, *_, earlier, later = line.split("\t")
+        found[language] += [earlier, later]
+    return found
 
 
 def sentences(text: str) -> list[str]:
@@ -186,10 +204,20 @@ def authored_pairs(rows: list[Row]) -> Iterable[Pair]:
                     yield Pair("authored", group, author, messages, row.later, kind, found)
 
 
+def talk_pairs(rows: list[Row]) -> Iterable[Pair]:
+    """The pairs of talk, which were near to a link when they were read."""
+    for row in rows:
+        if (found := compare(row.earlier, row.later)) and row.kind != "unclear":
+            kind, messages = "" if row.kind == "other" else row.kind, (row.earlier, row.later)
+            yield Pair("talk", row.author, row.author, messages, row.later, kind, found)
+
+
 # Heads
 
 
-def head_rows(rows: list[Row], chats: list[dict[str, Any]]) -> dict[str, HeadRow]:
+def head_rows(
+    rows: list[Row], of_talk: list[Row], chats: list[dict[str, Any]]
+) -> dict[str, HeadRow]:
     """Sentences from which the heads learn."""
     found: dict[str, HeadRow] = {}
     for chat in chats:
@@ -214,6 +242,9 @@ def head_rows(rows: list[Row], chats: list[dict[str, Any]]) -> dict[str, HeadRow
             if ended or share < OF_TALK:
                 group = f"talk {int(FOLDS * share)}"
                 found.setdefault(one.sentence, HeadRow("talk", group, (float(ended), 0.0)))
+    for row in of_talk:
+        answers = (float(row.kind in MOVED), 0.0)
+        found.setdefault(row.later, HeadRow("talk", row.author, answers))
     return found
 
 
@@ -240,7 +271,7 @@ def inputs(texts: Iterable[str], known: list[int]) -> np.ndarray:
     for text in texts:
         row = np.zeros(len(known))
         row[[column[piece] for piece in of_heads(text) if piece in column]] = OF_PIECE
-        rows.append(np.concatenate([row, OF_VECTOR * compact_numpy.vector(text[:2_000]), [1.0]]))
+        rows.append(np.concatenate([row, OF_VECTOR * vector(text), [1.0]]))
     return np.array(rows)
 
 
@@ -320,19 +351,43 @@ def file_of(link: np.ndarray, heads: np.ndarray, known: list[int]) -> bytes:
 # Figures
 
 
+def most_direct(odds: dict[Link, float]) -> dict[Link, float]:
+    """The two surest links of each later message, without those that go through another one."""
+    of_later: dict[tuple[str, str], list[tuple[float, Link]]] = defaultdict(list)
+    for link, one in odds.items():
+        chat, (_, new) = link
+        of_later[chat, new].append((one, link))
+    best = [link for links in of_later.values() for _, link in sorted(links, reverse=True)[:2]]
+    kept = {link: odds[link] for link in best}
+    next_: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for chat, (old, new) in kept:
+        next_[chat, old].append(new)
+
+    def is_direct(link: Link) -> bool:
+        chat, (old, new) = link
+        between = [one for one in next_[chat, old] if one != new]
+        return not any(
+            min(kept[chat, (old, one)], kept.get((chat, (one, new)), 0.0)) >= kept[link]
+            for one in between
+        )
+
+    return {link: one for link, one in kept.items() if is_direct(link)}
+
+
 def print_held_out(trial: Trial, chats: list[dict[str, Any]]) -> None:
     """How many updates the links of the surest messages have, by their number in 100 messages."""
     score = np.zeros(len(trial.pairs))
     for fold in range(FOLDS):
         weights, here = trial.weights(trial.folds != fold), trial.folds == fold
         score[here] = trial.features[here] @ weights[:-1] + weights[-1]
-    odds: dict[tuple[str, tuple[str, str]], float] = defaultdict(float)
+    odds: dict[Link, float] = defaultdict(float)
     for pair, one in zip(trial.pairs, score, strict=True):
         if pair.source == "updates":
             odds[pair.chat, pair.messages] += np.exp(one)
+    odds = most_direct(odds)
     ranked = sorted(odds, key=lambda link: -odds[link])
     total = sum(len(chat["messages"]) for chat in chats)
-    for rate in (8, 12, 16, 20, 24):
+    for rate in (8, 12, 18, 24):
         most = rate * total // 100
         found, told = set(ranked[:most]), []
         for validity in ("confirmed", "tentative"):
@@ -357,11 +412,18 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     parser.add_argument("--held-out", action="store_true", help="print figures")
     arguments = parser.parse_args()
-    rows = read_rows()
+    rarities = rarities_of(sentences_by_language())
+    if not arguments.check:
+        RARITIES.write_bytes(rarities)
+    elif rarities != RARITIES.read_bytes():
+        sys.exit("other rarities than the recipe's")
+    rarity_table.cache_clear()
+    rows, of_talk = read_rows(of_talk=False), read_rows(of_talk=True)
     chats = json.loads(arguments.updates.read_text("utf-8")) if arguments.updates else []
     chats = [chat for chat in chats if chat["updates"]]
-    pairs = [*authored_pairs(rows), *(pair for chat in chats for pair in update_pairs(chat))]
-    of_heads_ = head_rows(rows, chats)
+    pairs = [*authored_pairs(rows), *talk_pairs(of_talk)]
+    pairs += [pair for chat in chats for pair in update_pairs(chat)]
+    of_heads_ = head_rows(rows, of_talk, chats)
     known = known_pieces(of_heads_)
     x = inputs(of_heads_, known)
     trial = prepared(pairs, of_heads_, x, known)

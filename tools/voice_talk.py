@@ -428,6 +428,7 @@ def formed() -> list[Talk]:
 def linked() -> list[Talk]:
     """Every second statement about oneself of the pairs, each a message."""
     lines = (LABELS / "links.tsv").read_text("utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith("talk ")]
     pairs = (line.split("\t") for line in lines)
     texts = {(pair[1], text): None for pair in pairs for text in pair[3:]}
     return [Talk("alone", language, "Nora", text) for language, text in list(texts)[::2]]

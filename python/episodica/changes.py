@@ -203,8 +203,8 @@ def keep_change(self: OpenStore, user_id: str, change: Change, side: Side) -> No
 
     Examples
     --------
-    >>> for day, weekday in (("2025-01-10", "Tuesdays"), ("2025-02-10", "Thursdays")):
-    ...     text = f"The choir meets on {weekday} in the old school."
+    >>> for day, when in (("2025-01-10", "Tuesdays"), ("2025-02-10", "Thursdays now")):
+    ...     text = f"The choir meets on {when}."
     ...     said = {"role": "user", "content": text, "timestamp": day}
     ...     added = memory.add_messages("gus", [said])
     >>> episodes = memory.flush("gus")

@@ -20,8 +20,8 @@ use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
+pub(crate) use compact::piece_ids;
 pub use compact::{COMPACT_MODEL, CompactEmbedder};
-pub(crate) use compact::{piece_ids, word_piece_scores};
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
 pub use static_table::{
     STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector,

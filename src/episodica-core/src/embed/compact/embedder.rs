@@ -65,11 +65,6 @@ pub(crate) fn piece_ids(text: &str) -> Vec<u16> {
     shared().pieces.split(text, MAX_TOKENS)
 }
 
-/// The score of each piece by its number: the logarithm of its probability; 0 for one with a digit.
-pub(crate) fn word_piece_scores() -> Vec<f32> {
-    shared().pieces.word_scores()
-}
-
 impl Embedder for CompactEmbedder {
     fn model(&self) -> &str {
         COMPACT_MODEL

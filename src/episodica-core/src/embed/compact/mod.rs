@@ -8,5 +8,5 @@ mod embedder;
 mod forward;
 mod pieces;
 
+pub(crate) use embedder::piece_ids;
 pub use embedder::{COMPACT_MODEL, CompactEmbedder};
-pub(crate) use embedder::{piece_ids, word_piece_scores};

@@ -38,17 +38,6 @@ impl PieceVocabulary {
         Self { pieces, longest }
     }
 
-    /// The score of each piece without a digit, by its id; 0 for the others.
-    pub(super) fn word_scores(&self) -> Vec<f32> {
-        let mut scores = vec![0.0; self.pieces.len()];
-        for (piece, (id, score)) in &self.pieces {
-            if !piece.contains(|c: char| c.is_ascii_digit()) {
-                scores[usize::from(*id)] = *score;
-            }
-        }
-        scores
-    }
-
     /// The ids of the pieces of `text` in order, at most `limit`; characters without a piece are
     /// left out.
     pub(super) fn split(&self, text: &str, limit: usize) -> Vec<u16> {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use rustc_hash::FxHashMap;
 
 use crate::engine::memory::view::UserView;
-use crate::generate::links::LINKED_ODDS;
+use crate::generate::links::{LINKED_ODDS, LINKED_ODDS_TO_ASSISTANT};
 use crate::model::{FactLink, KeptSide, SemanticMemory};
 
 /// The slots of an earlier and a later fact.
@@ -93,21 +93,32 @@ impl UserView {
             let messages = (self.sources.get(pair.0), self.sources.get(pair.1));
             of_messages.entry(messages).or_default().push((odds, *pair));
         }
-        for mut links in of_messages.into_values() {
+        for ((_, later), mut links) in of_messages {
+            let least = self.least_odds(later);
             links.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            if links.iter().map(|(odds, _)| odds).sum::<f32>() < LINKED_ODDS {
+            if links.iter().map(|(odds, _)| odds).sum::<f32>() < least {
                 continue;
             }
             let mut chosen: Vec<SlotPair> = Vec::new();
             for (odds, (old, new)) in links {
                 let is_other = chosen.iter().all(|known| known.0 != old && known.1 != new);
-                if is_other && (chosen.is_empty() || odds >= LINKED_ODDS) {
+                if is_other && (chosen.is_empty() || odds >= least) {
                     chosen.push((old, new));
                 }
             }
             sure.extend(chosen);
         }
         pairs.iter().filter(|pair| sure.contains(pair)).copied().collect()
+    }
+
+    /// Least odds of a shown link whose later words are in these messages.
+    fn least_odds(&self, messages: &[u32]) -> f32 {
+        let is_by_assistant = |slot| self.messages.get(slot).is_agent();
+        let is_to_assistant = |slot: &u32| {
+            let beside = [self.messages.previous(*slot), self.messages.next(*slot)];
+            beside.into_iter().flatten().any(is_by_assistant)
+        };
+        if messages.iter().any(is_to_assistant) { LINKED_ODDS_TO_ASSISTANT } else { LINKED_ODDS }
     }
 
     fn by_message(&self, pairs: &[SlotPair]) -> FxHashMap<u32, Vec<SlotPair>> {

@@ -6,24 +6,36 @@ use std::cmp::Ordering;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::embed::{piece_ids, word_piece_scores};
-use crate::fork::ForkLazy;
+use crate::embed::piece_ids;
 
 /// Number of features of a pair.
-pub(super) const FEATURES: usize = 12;
-/// The features of a pair, in the order of `PAIR` in `tools/link_features.py`.
+pub(super) const FEATURES: usize = 15;
+/// The features of a pair, in the order of `PAIR` in `tools/link_features.py`. The last two, of the
+/// vectors, are 0 until [`add_cosine`].
 pub(super) type PairFeatures = [f32; FEATURES];
+/// Where the features of the vectors begin.
+pub(super) const OF_VECTORS: usize = FEATURES - 2;
+/// The feature that the later sentence has another number.
+const OTHER_NUMBER: usize = 7;
+
+/// Written by `tools/train_links.py`: how much each piece of the vocabulary says, a byte each.
+static RARITIES: &[u8] = include_bytes!("../../../assets/rarities.bin");
+/// A byte of [`RARITIES`] is so many of them.
+const OF_BYTE: f32 = 32.0;
 
 /// Sentences that share less rarity than this are not compared.
-const LEAST_SHARED: f32 = 3.0;
+const LEAST_SHARED: f32 = 2.5;
 /// What a later sentence has to say beyond the earlier one, in rarity, to say more.
 const SAYS_MORE: f32 = 0.5;
 /// The shared rarity that counts most.
 const MOST_SHARED: f32 = 20.0;
 /// Maximum length of a sentence that is read, in characters.
 const MAX_CHARS: usize = 2_000;
-/// A piece with a higher score than minus this says nothing about a topic.
-const COMMON: f32 = 8.0;
+/// A number counts as much for each digit or mark, and at most so much.
+const OF_DIGIT: f32 = 1.5;
+const OF_NUMBER: f32 = 4.0;
+/// Cosine from which two sentences say nearly the same.
+const NEARLY_EQUAL: f32 = 0.75;
 /// Number of pieces from the beginning of a sentence that its heads read.
 const HEAD_PIECES: usize = 96;
 
@@ -32,10 +44,11 @@ const HEAD_PIECES: usize = 96;
 pub(super) struct SentencePieces {
     /// Distinct pieces that say something, ascending, each with its rarity.
     rare: Vec<(u16, f32)>,
-    /// Sum of the rarities, at least 1.
+    /// Sum of the rarities and of what the numbers say, at least 1.
     rarity: f32,
     /// Distinct pieces that follow one another, ascending.
     neighbours: Vec<[u16; 2]>,
+    /// Distinct numbers, ascending.
     numbers: Vec<String>,
     /// Distinct pieces at its beginning.
     first: Vec<u16>,
@@ -55,12 +68,14 @@ impl SentencePieces {
             .map(|piece| (piece, rarity(piece)))
             .filter(|(_, rarity)| *rarity > 0.0)
             .collect();
+        let numbers = distinct(numbers(text));
         let total: f32 = rare.iter().map(|(_, rarity)| rarity).sum();
+        let of_numbers: f32 = numbers.iter().map(|number| rarity_of_number(number)).sum();
         Self {
             rare,
-            rarity: total.max(1.0),
+            rarity: (total + of_numbers).max(1.0),
             neighbours: distinct(neighbours),
-            numbers: numbers(text),
+            numbers,
             first,
         }
     }
@@ -79,14 +94,15 @@ fn distinct<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 
 /// How much a piece says: 0 for common ones and numbers, about 6 for the rarest.
 fn rarity(piece: u16) -> f32 {
-    static TABLE: ForkLazy<Vec<f32>> = ForkLazy::new(|| {
-        let scores = word_piece_scores();
-        scores.iter().map(|score| (-score - COMMON).max(0.0)).collect()
-    });
-    TABLE.get(usize::from(piece)).copied().unwrap_or(0.0)
+    RARITIES.get(usize::from(piece)).map_or(0.0, |byte| f32::from(*byte) / OF_BYTE)
 }
 
-/// The rarities of the pieces that two sentences share.
+/// What a number of two characters or more says.
+fn rarity_of_number(number: &str) -> f32 {
+    if number.len() > 1 { (OF_DIGIT * number.len() as f32).min(OF_NUMBER) } else { 0.0 }
+}
+
+/// The rarities of the pieces and numbers that two sentences share.
 #[derive(Default, Clone, Copy)]
 struct SharedPieces {
     total: f32,
@@ -108,6 +124,9 @@ impl SharedPieces {
                     right.next();
                 }
             }
+        }
+        for number in a.numbers.iter().filter(|number| b.numbers.contains(number)) {
+            shared.add(rarity_of_number(number));
         }
         shared
     }
@@ -154,7 +173,19 @@ pub(super) fn compare(earlier: &SentencePieces, later: &SentencePieces) -> Optio
         flag(says_more),
         both / earlier.neighbours.len().max(1) as f32,
         both / later.neighbours.len().max(1) as f32,
+        flag(has_same && is_other_number),
+        0.0,
+        0.0,
     ])
+}
+
+/// Sets the features of the vectors. With another number, nearly equal sentences don't say the
+/// same.
+pub(super) fn add_cosine(features: &mut PairFeatures, cosine: f32) {
+    features[OF_VECTORS] = cosine;
+    if features[OTHER_NUMBER] == 0.0 {
+        features[OF_VECTORS + 1] = 4.0 * (cosine - NEARLY_EQUAL).max(0.0);
+    }
 }
 
 /// The numbers of a text: digits, with single points, commas and colons between them.

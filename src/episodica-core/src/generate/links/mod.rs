@@ -6,9 +6,9 @@
 //! word and are not linked; a sentence that only says the same again seldom is.
 //!
 //! How sure a link of two quotations is depends on their words alone, never on what else is in the
-//! store: on the pieces that both have and their rarity in the encoder's vocabulary, on numbers,
-//! and on two heads that read whether the later sentence says that something changed or may
-//! change. The weights were learned from pairs of sentences (`tools/train_links.py`,
+//! store: on the pieces that both have and their rarity in the encoder's vocabulary, on numbers, on
+//! their vectors, and on two heads that read whether the later sentence says that something changed
+//! or may change. The weights were learned from pairs of sentences (`tools/train_links.py`,
 //! `tools/labels/links.tsv`). The links of two messages count together ([`LINKED_ODDS`]).
 
 mod features;
@@ -17,20 +17,25 @@ mod weights;
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use features::{SentencePieces, compare};
-use weights::{MOST_OF_SENTENCE, score_pair, score_sentence};
+use features::{SentencePieces, add_cosine, compare};
+use weights::{most_of_vectors, score_pair, score_sentence};
 
+use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::spoken_sentences;
 use crate::text::heads::SentenceHeads;
 
 /// Least odds of a link that is shown: the sum over all links of two messages.
 pub(crate) const LINKED_ODDS: f32 = 0.6;
+/// The same in talk with an assistant: people tell it what changed; to one another they mostly say
+/// the same again.
+pub(crate) const LINKED_ODDS_TO_ASSISTANT: f32 = 0.4;
 /// Least logit of a pair of sentences that counts.
 const COUNTED: f32 = -2.0;
-/// Least score of the head `worth`, and greatest of the head `unclear`, of a part of a quotation
-/// that may be linked: it is nearly worth a note, and stands alone.
+/// Least score of the head `worth` of a sentence that may be linked: it is nearly worth a note.
 const WORTH: f32 = -1.0;
-const UNCLEAR: f32 = 0.0;
+/// Score of the head `unclear` up to which a sentence stands alone. What is beyond lowers the logit
+/// of a link as much: it may be about anything.
+const CLEAR: f32 = 0.5;
 /// Greatest score of the head `small_talk` of what may be linked: all thanks to one person share a
 /// rare word, the name.
 const SMALL_TALK: f32 = -0.9;
@@ -47,10 +52,12 @@ struct LinkableSentence {
     /// Where the sentence stands in the quotation, in bytes.
     range: Range<usize>,
     pieces: SentencePieces,
+    /// Its vector by the package's own encoder, as far as it was asked.
+    vector: OnceCell<Vec<f32>>,
     /// What the sentence adds to the logit of its links with earlier ones, as far as it was asked.
     moves: OnceCell<f32>,
-    /// Whether it may be linked, as far as it was asked.
-    may_be_linked: OnceCell<bool>,
+    /// How unclear it is alone, if it may be linked, as far as it was asked.
+    unclear: OnceCell<Option<f32>>,
 }
 
 /// Two sentences about the same thing.
@@ -72,25 +79,32 @@ impl LinkableQuote {
         let sentences = told.map(|unit| LinkableSentence {
             pieces: SentencePieces::of(&text[unit.start..unit.end]),
             range: unit.start..unit.end,
+            vector: OnceCell::new(),
             moves: OnceCell::new(),
-            may_be_linked: OnceCell::new(),
+            unclear: OnceCell::new(),
         });
         Self { sentences: sentences.collect(), text: text.to_owned() }
     }
 
-    fn may_link(&self, sentence: &LinkableSentence) -> bool {
-        *sentence.may_be_linked.get_or_init(|| {
+    /// How unclear a sentence is alone, beyond [`CLEAR`]; `None` if it may not be linked.
+    fn unclear(&self, sentence: &LinkableSentence) -> Option<f32> {
+        *sentence.unclear.get_or_init(|| {
             let heads = SentenceHeads::of(&self.text[sentence.range.clone()], false);
-            let is_whole = sentence.range == (0..self.text.len());
-            heads.small_talk <= SMALL_TALK
-                && (is_whole || heads.worth >= WORTH && heads.unclear <= UNCLEAR)
+            let may_link = heads.small_talk <= SMALL_TALK && heads.worth >= WORTH;
+            may_link.then(|| (heads.unclear - CLEAR).max(0.0))
+        })
+    }
+
+    fn vector<'s>(&self, sentence: &'s LinkableSentence) -> &'s [f32] {
+        sentence.vector.get_or_init(|| {
+            let rows = CompactEmbedder.embed(&[&self.text[sentence.range.clone()]]);
+            rows.map_or_else(|_| Vec::new(), |rows| rows.into_iter().collect())
         })
     }
 
     /// What the heads add to the links of a sentence with earlier ones.
     fn moves(&self, sentence: &LinkableSentence) -> f32 {
-        let read = || score_sentence(&self.text[sentence.range.clone()], &sentence.pieces);
-        *sentence.moves.get_or_init(read)
+        *sentence.moves.get_or_init(|| score_sentence(&sentence.pieces, self.vector(sentence)))
     }
 
     /// The link of this earlier quotation with a later one, if any: between the two sentences that
@@ -100,13 +114,20 @@ impl LinkableQuote {
         let mut best: Option<(f32, &Range<usize>, &Range<usize>)> = None;
         for new in &later.sentences {
             for old in &self.sentences {
-                let Some(features) = compare(&old.pieces, &new.pieces) else { continue };
-                let of_pair = score_pair(&features);
-                if of_pair + MOST_OF_SENTENCE <= COUNTED {
+                let Some(mut features) = compare(&old.pieces, &new.pieces) else { continue };
+                if score_pair(&features) + most_of_vectors() <= COUNTED {
                     continue;
                 }
-                let score = of_pair + later.moves(new);
-                if score > COUNTED && self.may_link(old) && later.may_link(new) {
+                let vectors = self.vector(old).iter().zip(later.vector(new));
+                add_cosine(&mut features, vectors.map(|(a, b)| a * b).sum());
+                let score = score_pair(&features) + later.moves(new);
+                if score <= COUNTED {
+                    continue;
+                }
+                let unclear = self.unclear(old).zip(later.unclear(new));
+                let Some(unclear) = unclear.map(|(old, new)| old.max(new)) else { continue };
+                let score = score - unclear;
+                if score > COUNTED {
                     odds += score.exp();
                     if best.is_none_or(|(known, ..)| score > known) {
                         best = Some((score, &old.range, &new.range));

@@ -4,8 +4,7 @@ use std::array;
 
 use rustc_hash::FxHashMap;
 
-use super::features::{FEATURES, PairFeatures, SentencePieces};
-use crate::embed::{CompactEmbedder, Embedder};
+use super::features::{FEATURES, OF_VECTORS, PairFeatures, SentencePieces};
 use crate::fork::ForkLazy;
 
 /// Written by `tools/train_links.py`, all in single precision: the weights of the features of a
@@ -18,7 +17,7 @@ pub(super) const HEADS: usize = 2;
 /// Length of a vector of the package's own encoder.
 const DIMENSION: usize = 256;
 /// The most that the heads add to the logit of a link.
-pub(super) const MOST_OF_SENTENCE: f32 = 2.0;
+const MOST_OF_SENTENCE: f32 = 2.0;
 
 struct LinkWeights {
     pair: [f32; FEATURES],
@@ -55,17 +54,15 @@ impl LinkWeights {
     }
 }
 
-/// What the heads add to the logit of each link of a later sentence.
-pub(super) fn score_sentence(text: &str, pieces: &SentencePieces) -> f32 {
+/// What the heads add to the logit of each link of a later sentence with this vector.
+pub(super) fn score_sentence(pieces: &SentencePieces, vector: &[f32]) -> f32 {
     let weights = weights();
-    let rows = CompactEmbedder.embed(&[text]).ok();
     let mut scores = weights.biases;
     for known in pieces.of_heads().iter().filter_map(|piece| weights.pieces.get(piece)) {
         scores.iter_mut().zip(known).for_each(|(score, weight)| *score += weight);
     }
     for (score, of_vector) in scores.iter_mut().zip(&weights.vectors) {
-        let values = rows.iter().flat_map(|rows| rows.iter());
-        *score += values.zip(of_vector).map(|(value, weight)| value * weight).sum::<f32>();
+        *score += vector.iter().zip(of_vector).map(|(value, weight)| value * weight).sum::<f32>();
     }
     let parts = scores.iter().zip(weights.heads).map(|(score, weight)| score * weight);
     parts.sum::<f32>().min(MOST_OF_SENTENCE)
@@ -76,4 +73,9 @@ pub(super) fn score_pair(features: &PairFeatures) -> f32 {
     let weights = weights();
     let parts = features.iter().zip(weights.pair).map(|(value, weight)| value * weight);
     weights.bias + parts.sum::<f32>()
+}
+
+/// The most that the vectors of a pair and the heads of its later sentence add.
+pub(super) fn most_of_vectors() -> f32 {
+    MOST_OF_SENTENCE + weights().pair[OF_VECTORS].max(0.0)
 }

@@ -15,7 +15,7 @@ use super::wording::{ALL, ContextWords};
 use crate::clock::DisplayZone;
 use crate::index::MessageIndex;
 use crate::text::language;
-use crate::text::time::{day_marks, mentions_after};
+use crate::text::time::{NamedDates, TimeMention, day_marks, mentions_after};
 
 /// A mark and its place in a message, in bytes: after "yesterday", " [7 May 2023]".
 pub type LineMark = (usize, String);
@@ -77,8 +77,8 @@ impl<'a> LineDates<'a> {
         self.of(slot).iter().any(|(_, mark)| is_later(mark.trim_start()))
     }
 
-    /// The marks of a message, ascending. Days are those of the speaker's clock. The day of the
-    /// message's heading has no mark.
+    /// The marks of a message, ascending. Days are those of the speaker's clock. What the heading
+    /// of the message says has no mark: its day, and its year after a day or month without a year.
     pub fn of(&self, slot: u32) -> Rc<[LineMark]> {
         let index = self.index;
         let find = || {
@@ -89,7 +89,7 @@ impl<'a> LineDates<'a> {
             let content = &*message.content;
             let language = language(content);
             let mut found = mentions_after(before, content, message.timestamp, language);
-            found.retain(|mention| (mention.from, mention.to) != (heading, heading));
+            found.retain(|mention| !is_in_heading(mention, heading));
             let mut marks = day_marks(content, &found);
             marks.extend((self.later)(slot));
             marks.sort_by_key(|(at, _)| *at);
@@ -97,6 +97,13 @@ impl<'a> LineDates<'a> {
         };
         Rc::clone(self.known.borrow_mut().entry(slot).or_insert_with(find))
     }
+}
+
+/// True if the heading over a line says what its mark would say.
+fn is_in_heading(mention: &TimeMention, heading: Date) -> bool {
+    let years = (mention.from.year(), mention.to.year());
+    (mention.from, mention.to) == (heading, heading)
+        || mention.naming == NamedDates::NoYear && years == (heading.year(), heading.year())
 }
 
 /// A part of a message with the marks inside it.
