@@ -88,32 +88,11 @@ def create_app(
         deadline=Deadline(told.shutdown_timeout_seconds),
     )
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, object]]:
-        asyncio.get_running_loop().set_default_executor(service.work.threads)
-        _drain_on_signals(service)
-        measuring: asyncio.Task[None] | None = None
-        try:
-            # A store that can't be opened makes the start fail, not the first request.
-            await memories.of(told.tenant)
-            service.stream.start()
-            measuring = asyncio.create_task(operation.measure_again(service))
-            yield {}
-        finally:
-            memories.is_draining = True
-            if measuring is not None:
-                measuring.cancel()
-            await service.stream.stop()
-            await memories.close(service.deadline.left)
-            service.work.stop()
-            service.deadline.closed()
-            service.deadline.disarm()
-
     app = FastAPI(
         title="episodica",
         version=_native.version(),
         summary="Episodic memory for LLM agents",
-        lifespan=lifespan,
+        lifespan=lambda _: _running(service),
         docs_url=None,
         # A client that resolves `..` in a path would turn the deletion of a record with this id
         # into the deletion of its user.
@@ -135,6 +114,30 @@ def create_app(
     app.add_middleware(Guard, door=door, settings=told, shared=shared)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
+
+
+@asynccontextmanager
+async def _running(service: Service) -> AsyncIterator[dict[str, object]]:
+    """The life of the service in a worker, from its first event to the closed store."""
+    memories = service.memories
+    asyncio.get_running_loop().set_default_executor(service.work.threads)
+    _drain_on_signals(service)
+    measuring: asyncio.Task[None] | None = None
+    try:
+        # A store that can't be opened makes the start fail, not the first request.
+        await memories.of(service.settings.tenant)
+        service.stream.start()
+        measuring = asyncio.create_task(operation.measure_again(service))
+        yield {}
+    finally:
+        memories.is_draining = True
+        if measuring is not None:
+            measuring.cancel()
+        await service.stream.stop()
+        await memories.close(service.deadline.left)
+        service.work.stop()
+        service.deadline.closed()
+        service.deadline.disarm()
 
 
 def _operation_id(route: APIRoute) -> str:
