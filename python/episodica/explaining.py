@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Unpack
 
 from .errors import InvalidInputError
@@ -20,6 +21,7 @@ from .visible import visible
 
 # What a search can rank.
 _DEEPEST = 1_000
+_NEVER = datetime.max.replace(tzinfo=UTC)
 # Records that are named as standing before.
 _BEFORE = 3
 # A budget in which everything that bears on a question fits.
@@ -159,6 +161,15 @@ def explain(
     )
 
 
+def _period(record: Record) -> tuple[datetime, datetime]:
+    """The first and the last moment of a record, as ``since`` and ``until`` compare them."""
+    if isinstance(record, SemanticMemory):
+        return record.valid_from, record.valid_to or _NEVER
+    if isinstance(record, Episode):
+        return record.timestamp, record.ended_at or record.timestamp
+    return record.timestamp, record.timestamp
+
+
 class _Asked:
     """One question, asked again and again, each time with less that may leave the record out."""
 
@@ -227,20 +238,35 @@ class _Asked:
 
     def _why_left_out(self) -> list[str]:
         """Each filter that alone leaves the record out, and its end."""
+        record = self._record
         reasons = [
             f"{name}={self._options[name]!r}: leaves it out"
             for name in _FILTERS
-            if self._options.get(name) is not None
-            and self.id not in (hit.id for hit in self.ranked(self._only(name)))
+            if self._options.get(name) is not None and self._is_left_out_by(name)
         ]
-        record = self._record
         ended = isinstance(record, SemanticMemory) and not record.is_current
         if ended and not self._options.get("include_superseded"):
             reasons.append("include_superseded=False: it is outdated")
         return reasons
 
-    def _only(self, name: str) -> dict[str, Any]:
-        return {name: self._options[name], "include_superseded": True}
+    def _is_left_out_by(self, name: str) -> bool:
+        """Whether an option leaves the record out, even if it were the only record of its day.
+
+        A search ranks a part of a large memory only, so that it lacks records that a filter admits.
+        """
+        only: Any = {name: self._options[name], "include_superseded": True}
+        begin, end = _period(self._record)
+        if name in ("since", "until"):
+            checked = search_options(only, kinds=None, top_k=1, zone=self._memory._zone)
+            bound = datetime.fromisoformat(checked[name])
+            return bound > end if name == "since" else bound < begin
+        beside: dict[str, Any] = {"since": begin, "until": begin, "include_superseded": True}
+        if name == "threshold":
+            beside = {"include_superseded": True}
+        return self._is_among(beside) and not self._is_among(beside | only)
+
+    def _is_among(self, options: dict[str, Any]) -> bool:
+        return self.id in (hit.id for hit in self.ranked(options))
 
     def _search(
         self, options: dict[str, Any], kinds: Iterable[str] | None, top_k: int

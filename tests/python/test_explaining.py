@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from episodica import InvalidInputError, MemorySystem
+from episodica import InvalidInputError, MemorySystem, explaining
 
 START = datetime(2024, 3, 1, 9, tzinfo=UTC)
 QUESTION = "Which lamp is in the lighthouse?"
@@ -77,6 +77,29 @@ def test_filters_are_named(asked: MemorySystem, options: Any, named: str) -> Non
     assert [reason.partition("=")[0] for reason in standing.reasons] == [named]
     # Without the filter it has a rank.
     assert standing.rank
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"since": "2024-03-05"},
+        {"since": "2024-03-11"},
+        {"until": "2024-03-11"},
+        {"session_id": "day 10"},
+        {"since": "2024-03-11", "until": "2024-03-11", "session_id": "day 10"},
+    ],
+)
+def test_a_record_below_the_ranked_ones_is_not_said_to_be_filtered(
+    asked: MemorySystem, monkeypatch: pytest.MonkeyPatch, options: Any
+) -> None:
+    monkeypatch.setattr(explaining, "_DEEPEST", 5)
+    order = [hit.id for hit in asked.search("ann", QUESTION, 70, kinds=["message"])]
+    assert "m10" not in order[:5]
+    standing = asked.explain("ann", QUESTION, "m10", top_k=5, kinds=["message"], **options)
+    assert not any(reason.partition("=")[0] in options for reason in standing.reasons)
+    late = {**options, "since": "2024-03-12", "until": None}
+    left_out = asked.explain("ann", QUESTION, "m10", kinds=["message"], **late)
+    assert "since='2024-03-12': leaves it out" in left_out.reasons
 
 
 def test_what_does_not_bear_on_the_question_is_said(asked: MemorySystem) -> None:
