@@ -189,6 +189,36 @@ def test_unknown_variables_and_files(tmp_path: Path) -> None:
         MemoryConfig.load(file)
 
 
+@pytest.mark.parametrize(
+    ("models", "own"),
+    [
+        ({"llm": LLMConfig("gpt-x")}, "EPISODICA_LLM_API_KEY"),
+        ({"llm": LLMConfig("gpt-x", base_url="https://api.openai.com/v1/")}, "OPENAI_API_KEY"),
+        ({"embedding": EmbeddingConfig("text-x")}, "EPISODICA_EMBEDDING_API_KEY"),
+        (
+            {"llm": LLMConfig("m", base_url="http://127.0.0.1:9/v1", fallback=LLMConfig("gpt-x"))},
+            "OPENAI_API_KEY",
+        ),
+    ],
+)
+def test_a_missing_key_is_named_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: Any, own: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match=r"has no API key for https://api\.openai\.com") as caught:
+        MemorySystem(tmp_path / "store", **models)
+    assert {"OPENAI_API_KEY", own} <= set(re.findall(r"\w+_API_KEY", caught.value.hint or ""))
+    assert "base_url=" in (caught.value.hint or "")
+    assert not (tmp_path / "store").exists()
+    # Other servers, and another header, may need none.
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    MemorySystem(tmp_path / "other", llm=LLMConfig("gpt-x")).close()
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    headers = {"Authorization": "Bearer abc"}
+    MemorySystem(tmp_path / "other", llm=LLMConfig("gpt-x", headers=headers)).close()
+
+
 def test_no_key_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
     config = MemoryConfig(

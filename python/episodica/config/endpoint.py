@@ -11,9 +11,14 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from ..errors import ConfigError
+from ..hints import shown
+
 C = TypeVar("C")
 
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
+# The server that answers nothing without a key.
+_NEEDS_KEY = "api.openai.com"
 _FIELDS = (
     "organization",
     "timeout_seconds",
@@ -34,8 +39,23 @@ def endpoint_settings(part: Any) -> dict[str, Any]:
     settings["base_url"] = base_url
     settings["api_key"] = part.api_key or os.environ.get("OPENAI_API_KEY") or None
     settings["headers"] = dict(part.headers or {})
+    if not settings["api_key"] and urlsplit(base_url).hostname == _NEEDS_KEY:
+        _require_key(part, settings["headers"])
     settings["proxy"] = part.proxy or _proxy(base_url)
     return settings
+
+
+def _require_key(part: Any, headers: dict[str, Any]) -> None:
+    """Refuses an endpoint of OpenAI without a key, which could answer nothing."""
+    if any(name.lower() == "authorization" for name in headers):
+        return
+    config = type(part).__name__
+    own = f"EPISODICA_{config.removesuffix('Config').upper()}_API_KEY"
+    raise ConfigError(
+        f"{config}({shown(part.model)!r}) has no API key for {_DEFAULT_BASE_URL}",
+        hint=f"set OPENAI_API_KEY in the environment of this process ({own} for the commands and "
+        f"MemoryConfig.load), pass `api_key=`, or name another server with `base_url=`",
+    )
 
 
 def _proxy(base_url: str) -> str | None:

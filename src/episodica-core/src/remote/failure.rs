@@ -180,9 +180,7 @@ impl CallFailure {
         }
         let error = Error::new(kind, self.message);
         match self.cause {
-            FailureCause::Status(401 | 403) => {
-                error.with_hint("check the API key and its permissions")
-            }
+            FailureCause::Status(401 | 403) => error.with_hint(CHECK_KEY),
             FailureCause::Status(404) => error.with_hint(
                 "check `base_url` (it usually ends with `/v1`) and the name of the model",
             ),
@@ -197,6 +195,10 @@ impl CallFailure {
         }
     }
 }
+
+/// What to do about a refused key.
+const CHECK_KEY: &str = "check the API key and its permissions: it comes from `api_key`, else from \
+                         OPENAI_API_KEY in the environment";
 
 /// True for a code such as `context_length_exceeded`; longer text may come from the request.
 fn is_word(text: &str) -> bool {
@@ -246,10 +248,7 @@ mod tests {
             br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#,
         );
         assert_eq!(leak.message(), "server `http://h:1` answered with status `401`");
-        assert_eq!(
-            leak.into_error(ErrorKind::Llm).hint(),
-            Some("check the API key and its permissions")
-        );
+        assert_eq!(leak.into_error(ErrorKind::Llm).hint(), Some(CHECK_KEY));
     }
 
     #[test]
