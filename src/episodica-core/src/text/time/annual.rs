@@ -178,13 +178,7 @@ impl MatchPlace<'_, '_> {
 
     /// The ordinal of a weekday or week in its month; the last is -1.
     pub(super) fn nth(&self) -> Option<i8> {
-        Some(match self.group("nth")?.to_lowercase().as_str() {
-            "last" => -1,
-            "first" | "1st" => 1,
-            "second" | "2nd" => 2,
-            "third" | "3rd" => 3,
-            _ => 4,
-        })
+        self.patterns.ordinals.find(self.group("nth")?)
     }
 
     /// The nth week of a month (from day 1, 8, 15 or 22; the last week: its last seven days), or

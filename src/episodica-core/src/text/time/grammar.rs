@@ -28,6 +28,8 @@ pub(super) enum PatternMeaning {
     Tomorrow,
     /// Approximately this many weeks or months away.
     WeeksAway(i64),
+    /// As `WeeksAway`, in words that may also express a duration.
+    InWeeks(i64),
     MonthsAway(i64),
     /// `{n}` `{unit}` before today.
     Ago,

@@ -106,6 +106,13 @@ impl MatchPlace<'_, '_> {
             PatternMeaning::Day(offset) => calendar::add_days(today, offset).map(DateMatch::day),
             PatternMeaning::Tomorrow => self.tomorrow(),
             PatternMeaning::WeeksAway(count) => self.away(CalendarUnit::Week, count),
+            PatternMeaning::InWeeks(count) => match self.lean() {
+                TimeLean::Past => None,
+                lean => {
+                    let found = self.away(CalendarUnit::Week, count);
+                    found.map(|found| found.sure(lean == TimeLean::Future))
+                }
+            },
             PatternMeaning::MonthsAway(count) => self.away(CalendarUnit::Month, count),
             PatternMeaning::Ago => self.counted(-1).map(|found| found.sure(!self.lasts())),
             PatternMeaning::In => self.counted(1),

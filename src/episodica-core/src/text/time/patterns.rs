@@ -17,7 +17,7 @@ use super::grammar::{DateVocabulary, NamedStep, PatternMeaning};
 use super::holidays::Holiday;
 use super::languages::{english, french, german, spanish};
 use super::meaning::MatchPlace;
-use super::mention::TimeMention;
+use super::mention::{DateGrain, TimeMention};
 use super::tense::{self, TenseReader};
 use crate::text::expression::{TextExpression, TextMatch};
 use crate::text::expressions::ExpressionTable;
@@ -43,6 +43,29 @@ const LISTED: &str = concat!(
 );
 const LISTED_PREPOSITIONS: &str = "(?:on|by|the|am|zum|el|le|de) ";
 
+/// Which weekday or week of a month, in all languages; the last is -1.
+const ORDINALS: [(&str, i8); 5] = [
+    ("first|1st|erste[nrs]?|primer|premier", 1),
+    ("second|2nd|zweite[nrs]?|segundo|deuxième", 2),
+    ("third|3rd|dritte[nrs]?|tercer|troisième", 3),
+    ("fourth|4th|vierte[nrs]?|cuarto|quatrième", 4),
+    ("last|letzte[nrs]?|último|dernier", -1),
+];
+
+/// Words that count from today, and words after them that give them another beginning: "the last
+/// Friday of term", "am letzten Freitag vor Ostern". All languages share them, but for the names.
+const STEPS: &str = concat!(
+    r"\b(?:last|next|past|previous|(?:vor)?letzte[nmrs]?|nächste[nmrs]?|vorige[nmrs]?|",
+    r"kommende[nmrs]?|vergangene[nmrs]?|últim[oa]|próxim[oa]|pasad[oa]|derni[eè]re?|prochaine?)\b",
+);
+const BEGINNING_OF: &str = r"^ (?:of|des|der|dieses|del?|du)\b|^ d['’]";
+const BEGINNING_IN: &str = concat!(
+    r"^ (?:in|im|en|before|vor|antes de|avant|after|nach|después de|après) ",
+    r"(?:(?:the|dem|der|den|la|el|le|l['’]) ?)?(?:{mon}|{season}|{feast})\b",
+);
+/// Words after a day that count it from another one: "le lundi suivant".
+const FOLLOWING: &str = r"^ (?:suivante?|siguiente|darauf|danach|d['’]après|thereafter)\b";
+
 /// The names of one kind, each with its value.
 pub(super) struct NamedValues<T>(Vec<(TextExpression, T)>);
 
@@ -64,6 +87,11 @@ pub(super) struct DatePatterns {
     pub listed_before: TextExpression,
     pub listed_after: TextExpression,
     pub range_goes_on: TextExpression,
+    steps: TextExpression,
+    begins_of: TextExpression,
+    begins_in: TextExpression,
+    following: TextExpression,
+    pub ordinals: NamedValues<i8>,
     pub day_first: bool,
     rejected: Option<TextExpression>,
     counted: TextExpression,
@@ -127,7 +155,7 @@ fn placeholders(words: &DateVocabulary) -> Vec<(&'static str, String)> {
         ("{unit}", format!("(?P<unit>{})", any(words.units.iter().map(|(name, _)| *name)))),
         ("{n2}", format!(r"(?P<n2>\d{{1,4}}|{numbers})")),
         ("{n}", format!(r"(?P<n>\d{{1,4}}|{numbers})")),
-        ("{nth}", "(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)".to_owned()),
+        ("{nth}", format!("(?P<nth>{})", any(ORDINALS.map(|(name, _)| name)))),
         ("{season}", format!("(?P<season>{})", any(words.seasons))),
         ("{feast}", format!("(?P<feast>{})", any(words.feasts.iter().map(|(name, _)| *name)))),
         ("{d2}", format!("(?P<d2>{days}){ordinal}")),
@@ -191,6 +219,11 @@ impl DatePatterns {
                 r"^(?: to| until| till| through| bis| al| hasta| au| jusqu['’]|\s?[-–])\b"
                     .to_owned(),
             ),
+            steps: TextExpression::new(STEPS.to_owned()),
+            begins_of: TextExpression::new(BEGINNING_OF.to_owned()),
+            begins_in: TextExpression::new(filled(BEGINNING_IN)),
+            following: TextExpression::new(FOLLOWING.to_owned()),
+            ordinals: NamedValues::new(ORDINALS),
             day_first: words.day_first,
             rejected: (!words.rejected.is_empty()).then(|| {
                 TextExpression::new(format!(r"\b(?:{})", filled(&words.rejected.join("|"))))
@@ -221,6 +254,9 @@ impl DatePatterns {
             let place = MatchPlace { patterns: self, text, today, start, end, found };
             let Some(found) = place.resolve(*meaning) else { continue };
             free = end;
+            if self.counts_from_elsewhere(text, start..end, *meaning, found.grain) {
+                continue;
+            }
             mentions.push(TimeMention {
                 start,
                 end,
@@ -235,6 +271,29 @@ impl DatePatterns {
             });
         }
         mentions
+    }
+
+    /// Whether words that seem to count from today count from another day: "the last Friday of
+    /// term", "le lundi suivant".
+    fn counts_from_elsewhere(
+        &self,
+        text: &str,
+        place: Range<usize>,
+        meaning: PatternMeaning,
+        grain: DateGrain,
+    ) -> bool {
+        let (surface, after) = (&text[place.clone()], &text[place.end..]);
+        if matches!(meaning, PatternMeaning::NthWeekday | PatternMeaning::SpanOfMonth) {
+            return false;
+        }
+        // "Next year in May" counts from today.
+        let is_short = matches!(grain, DateGrain::Day | DateGrain::Week | DateGrain::Weekend);
+        let step = self.steps.find(surface).map(|step| step.range());
+        step.is_some_and(|step| {
+            // "Vendredi dernier de mauvaise humeur": only a noun is of something.
+            step.end < surface.len() && self.begins_of.is_match(after)
+                || is_short && self.begins_in.is_match(after)
+        }) || self.following.is_match(after)
     }
 
     /// Whether the text at `start..end` is not part of an address, a file name, a number, a count

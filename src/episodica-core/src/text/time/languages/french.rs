@@ -134,6 +134,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?huit jours",
             PatternMeaning::Day(-7),
         ),
+        ("dans (?:environ )?quinze jours", PatternMeaning::WeeksAway(2)),
+        ("il y a (?:environ )?quinze jours", PatternMeaning::WeeksAway(-2)),
         (
             "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?une \
              quinzaine(?: de jours)?",
@@ -148,6 +150,12 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("dans huit jours|aujourd['’]hui en huit", PatternMeaning::Day(7)),
         ("dans une quinzaine(?: de jours)?", PatternMeaning::WeeksAway(2)),
         ("dans (?:environ |à peu près )?{n} {unit}", PatternMeaning::InUnits),
+        ("aujourd['’]hui en quinze", PatternMeaning::Day(14)),
+        ("dans une huitaine(?: de jours)?", PatternMeaning::WeeksAway(1)),
+        (
+            "(?:le )?{nth} {wd} (?:de |d['’]|du mois de |du mois d['’]){mon}(?: {y})?",
+            PatternMeaning::NthWeekday,
+        ),
         ("{wd} en huit", PatternMeaning::WeekdayAnd(1)),
         ("{wd} en quinze", PatternMeaning::WeekdayAnd(2)),
         ("(?:le )?{wd} de la semaine (?:dernière|passée)", PatternMeaning::WeekdayOf(-1)),
@@ -226,7 +234,10 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     mornings: "",
     goes_on: "et|mais|ou|à|je|j['’]\\p{L}+|on|nous|il|elle|ils|elles|vous|tu|c['’]est|avec|chez|\
         en|pour|parce|car|quand|de ce mois|si|donc|puis|dans|au|aux|sur|le|la|les",
-    rejected: &[r"(?:chaque|un|tous les|quelque|le) (?:{anywd})$"],
+    rejected: &[concat!(
+        r"(?:chaque|un|tous les|quelque|le|premier|deuxième|troisième|quatrième|dernier|même) ",
+        r"(?:{anywd})$",
+    )],
     counted: "euros|heures|h|kilomètres|km|personnes|minutes|mètres|fois|degrés|kilos|pour cent|%",
     day_first: true,
 };

@@ -152,6 +152,14 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "gestern(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?",
             PatternMeaning::Day(-1),
         ),
+        // "Acht Tage" are a week, and seven or eight days where no day is named beside them.
+        ("heute in (?:acht|8) tagen", PatternMeaning::Day(7)),
+        ("heute vor (?:acht|8) tagen", PatternMeaning::Day(-7)),
+        ("heute vor (?:vierzehn|14) tagen", PatternMeaning::Day(-14)),
+        ("morgen in (?:acht|8) tagen", PatternMeaning::Day(8)),
+        ("morgen in (?:vierzehn|14) tagen", PatternMeaning::Day(15)),
+        ("vor acht tagen", PatternMeaning::WeeksAway(-1)),
+        ("in acht tagen", PatternMeaning::InWeeks(1)),
         ("heute in {n} {unit}", PatternMeaning::InUnits),
         (
             "heute(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?",
@@ -176,8 +184,13 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::InUnits,
         ),
         ("in einem halben jahr", PatternMeaning::MonthsAway(6)),
-        ("(?:am )?{wd} in einer woche", PatternMeaning::WeekdayAnd(1)),
-        ("(?:am )?{wd} in (?:zwei|2) wochen", PatternMeaning::WeekdayAnd(2)),
+        ("(?:am )?{wd} in (?:einer woche|(?:acht|8) tagen)", PatternMeaning::WeekdayAnd(1)),
+        (
+            "(?:am )?{wd} in (?:(?:zwei|2) wochen|(?:vierzehn|14) tagen)",
+            PatternMeaning::WeekdayAnd(2),
+        ),
+        ("(?:am )?{wd} vor (?:einer woche|(?:acht|8) tagen)", PatternMeaning::WeekdayAgo(1)),
+        ("(?:am |der |den )?{nth} {wd} (?:im|des) {mon}s?(?: {y})?", PatternMeaning::NthWeekday),
         (
             "(?:in der )?(?:letzte|letzten|vorige|vorigen|vergangene|vergangenen) woche(?: am)? \
              {wd}",
@@ -296,7 +309,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         muss|müssen|soll|will|wir|ich|er|sie|es|dieses|nächsten|letzten|in|im|bei|zu|zum|zur|an|\
         auf|für|nach|feiern|feiert|kam|kamen|wurde|gab|läuft|steht|findet|heiraten|heirate",
     rejected: &[concat!(
-        r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*|ersten|zweiten|dritten|vierten) ",
+        r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*|ersten|zweiten|dritten|vierten|",
+        r"(?:darauf)?folgenden|selben|anderen) ",
         r"(?:{anywd})$",
     )],
     counted: "Uhr|Euro|Kilometer|km|Prozent|Leute|Personen|Stunden|Minuten|Meter|Tage|Grad|Kilo|kg",
