@@ -23,6 +23,7 @@ from . import (
     benchmarks,
     claude_code,
     codex,
+    copies,
     databases,
     facts,
     gemini_cli,
@@ -155,6 +156,7 @@ _TEXT: dict[str, _Text] = {
     "irc": _Text(*texts.of_lines(texts.irc)),
     "zoom": _Text(*texts.of_lines(texts.zoom)),
     "imessage": _Text(texts.is_imessage, texts.read_imessage),
+    "copied": _Text(copies.is_copied, copies.copied),
     "whatsapp": _Text(transcript.is_messenger, transcript.messenger),
     "text": _Text(transcript.is_transcript, transcript.transcript),
 }

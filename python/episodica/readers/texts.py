@@ -14,8 +14,9 @@ from ..errors import InvalidInputError
 from ..inputs.names import role_of_speaker
 from . import dates
 from .conversation import Conversation, Talk
+from .lines import Form, Start
 from .source import Source
-from .transcript import Form, Start, read_lines
+from .transcript import read_lines
 
 _LOOKED_AT = 2_000
 # Lines with text that are looked at, and the share that must fit, counted from the first that fits.
@@ -26,7 +27,7 @@ _WEEKDAY = re.compile(
 )
 
 
-def _day(text: str) -> str | None:
+def day_of(text: str) -> str | None:
     """A line with nothing but a day, and perhaps the day of the week."""
     for written in (text, _WEEKDAY.sub("", text, count=1)):
         if dates.is_date(written) and not dates.has_time(written):
@@ -64,7 +65,7 @@ def line(text: str) -> Start | None:
     written = text.strip("\ufeff ")
     if _LINE_HEAD.match(written):
         return Start("", written, "")
-    if (day := _day(dates.plain(written))) is not None:
+    if (day := day_of(dates.plain(written))) is not None:
         return Start("", "", day)
     found = _LINE.fullmatch(written)
     if found is None or dates.time_of(found["time"]) is None:
@@ -86,7 +87,7 @@ def kakaotalk(text: str) -> Start | None:
     """``[Alice] [9:30 AM] hello`` below a line with the day between dashes."""
     written = text.strip("\ufeff ")
     ruled = written.strip("-").strip()
-    if written.startswith("---") and (day := _day(dates.plain(ruled))) is not None:
+    if written.startswith("---") and (day := day_of(dates.plain(ruled))) is not None:
         return Start("", "", day)
     found = _KAKAO.fullmatch(written)
     if found is None or dates.time_of(found["time"]) is None:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..errors import InvalidInputError
 from ..hints import shown
 from ..inputs.names import role_of, role_of_speaker
 from . import dates
 from .conversation import NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
+from .lines import Clock, Form, Start, may_be_name
 from .phrases import stand_in, without_edit_mark
 from .source import Source
 
@@ -69,7 +71,6 @@ _MEDIA = re.compile(
 )
 # WhatsApp puts these marks around mentioned names.
 _ISOLATES = dict.fromkeys(range(0x2066, 0x206A))
-_HALF_A_DAY = timedelta(hours=12)
 _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
 # An unknown word for AM or PM, which would become a part of the name.
 _UNKNOWN_HALF = re.compile(r"\s+[^\W\d_]{1,6}\.?(?:\s?[^\W\d_]{1,4}\.?)?\s+[-\u2013\u2014]\s")
@@ -92,18 +93,6 @@ _HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
 _RULES = re.compile(r"(?<!\n)\n+[-*_]{3,}\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A line that begins a message, or (without a name) dates the following messages."""
-
-    name: str
-    text: str
-    date: str
-
-
-Form = Callable[[str], Start | None]
-
-
 def is_transcript(head: str) -> bool:
     """Whether the beginning of a file looks like a conversation."""
     written = [dates.plain(line) for line in head.splitlines()]
@@ -111,7 +100,7 @@ def is_transcript(head: str) -> bool:
     form = _form_of(lines)
     starts = [form(line) for line in lines]
     names = [start.name for start in starts if start is not None and start.name]
-    if names and form not in _FORMS:
+    if names and not _is_plain(form):
         return True
     if not names or starts[0] is not None:
         return bool(names) and len(names) >= _LEAST_SHARE * len(lines)
@@ -154,7 +143,7 @@ def read_lines(
     """
     starts = [start for line in sample if (start := form(line))]
     order = dates.order_of(start.date for start in starts if start.date)
-    clock = _Clock(order.day_first, source.date)
+    clock = Clock(order.day_first, source.date)
     talk, reading = Talk(source.name), _Reading()
     talk.is_local = not any(dates.has_zone(start.date) for start in starts)
     # The same chat is exported with seconds by one phone, and without by another.
@@ -176,7 +165,7 @@ def read_lines(
             date = clock.before if unread else clock.read(start, number)
             if unread and unread.name:
                 talk.note(f"line {number}: no such date: `{unread.date}`; the time before")
-            is_titled = form not in _FORMS
+            is_titled = not _is_plain(form)
             reading = _Reading(start, date, number, is_marked, is_media, form is _dated, is_quoted)
             reading.is_titled = is_titled and not raw
             reading.is_edited = is_edited and not raw
@@ -197,7 +186,7 @@ def read_lines(
     yield talk.conversation()
 
 
-def _below(head: int, source: Source, talk: Talk, clock: _Clock) -> Iterator[tuple[int, str]]:
+def _below(head: int, source: Source, talk: Talk, clock: Clock) -> Iterator[tuple[int, str]]:
     """The lines below the head, which is left out and tells the day."""
     for number, line in source.lines():
         if number > head:
@@ -268,59 +257,6 @@ def _without_media(lines: list[str], is_marked: bool, is_media: bool) -> tuple[s
     return "\n".join(lines).strip(), NO_WORDS
 
 
-class _Clock:
-    """The dates of lines. Messages that have only a day keep their order on that day."""
-
-    def __init__(self, day_first: bool, file_date: str | None) -> None:
-        self._day_first = day_first
-        self._day: datetime | None = None
-        self._last: datetime | None = None
-        self._on_day = 0
-        self._file_date = file_date
-        self.before: datetime | None = None
-        self.day_of_file = ""
-
-    def read(self, start: Start, number: int) -> datetime | None:
-        """The moment of a line, which is then the one ``before`` the next."""
-        moment = self._read(start, number)
-        self.before = moment or self.before
-        return moment
-
-    def _read(self, start: Start, number: int) -> datetime | None:
-        time = dates.time_of(start.date) if start.date else None
-        if time is not None:
-            return self._at(time)
-        if start.date:
-            moment = dates.parse(start.date, self._day_first)
-            if moment is None:
-                raise InvalidInputError(
-                    f"line {number}: no such date: `{shown(start.date)}`", line=number
-                )
-            if start.name and dates.has_time(start.date):
-                return moment
-            if moment != self._day:
-                self._day, self._on_day, self._last = moment, 0, None
-        if self._day is None or not start.name:
-            return None
-        self._on_day += 1
-        return self._day + (self._on_day - 1) * dates.STEP
-
-    def _at(self, time: timedelta) -> datetime | None:
-        """A time on the day that was named last, else on the day of the file."""
-        if self._day is None:
-            if self._file_date is None:
-                return None
-            self._day = datetime.fromisoformat(self._file_date)
-            self.day_of_file = self._file_date[:10]
-        moment = self._day.replace(hour=0, minute=0, second=0, microsecond=0) + time
-        if self._last is not None and self._last - moment > _HALF_A_DAY:
-            # Midnight has passed.
-            self._day += timedelta(days=1)
-            moment += timedelta(days=1)
-        self._last = moment
-        return moment
-
-
 def _form_of(lines: list[str]) -> Form:
     """The form of this file's lines: the one that finds most messages.
 
@@ -332,7 +268,8 @@ def _form_of(lines: list[str]) -> Form:
     }
     if counts[_dated] and counts[_dated] * 3 >= max(counts.values()):
         return _dated
-    return _titles_of(lines) or max(_FORMS[1:], key=counts.__getitem__)
+    form = _titles_of(lines) or max(_FORMS[1:], key=counts.__getitem__)
+    return _Speakers.of(lines) if form is _named else form
 
 
 def _end_of_head(lines: list[str]) -> int:
@@ -429,6 +366,32 @@ def _named(line: str) -> Start | None:
     return Start("", "", rule) if dates.is_date(rule) else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Speakers:
+    """The form ``Alice: hello``, of the people of one talk.
+
+    "Tadaaa: it works" is a line of what Alice says: the label comes once, unlike those of the
+    speakers, and looks like no name.
+    """
+
+    others: frozenset[str]
+
+    @classmethod
+    def of(cls, lines: list[str]) -> _Speakers:
+        """Those who speak in the first lines."""
+        starts = [start.name for line in lines if (start := _named(line)) and start.name]
+        counts = Counter(starts)
+        once = [name for name in starts[1:] if counts[name] == 1]
+        if len(once) + 1 >= len(starts):
+            return cls(frozenset())
+        others = (name for name in once if name.lower() not in _SPEAKERS)
+        return cls(frozenset(name for name in others if not may_be_name(name)))
+
+    def __call__(self, line: str) -> Start | None:
+        start = _named(line)
+        return None if start is None or start.name in self.others else start
+
+
 def _timed(line: str) -> Start | None:
     """``[09:30] Alice: hello`` and ``Alice (09:30): hello``; the day stands elsewhere."""
     found = _TIMED.fullmatch(line)
@@ -444,6 +407,11 @@ def _offset(line: str) -> Start | None:
     """``Alice  0:03`` above the text: how long a recording has run."""
     found = _OFFSET.fullmatch(line)
     return Start(found["name"].strip(), "", "") if found and _is_name(found["name"]) else None
+
+
+def _is_plain(form: Form) -> bool:
+    """Whether a form has each speaker before the words, not in headings."""
+    return form in _FORMS or isinstance(form, _Speakers)
 
 
 # The surest form first.

@@ -129,6 +129,12 @@ mod _native {
         episodica_core::text::small_talk(text)
     }
 
+    /// How much a text looks like the name of a person or account; above 0 for yes.
+    #[pyfunction]
+    fn likely_name(text: &str) -> f32 {
+        episodica_core::engine::likely_name(text)
+    }
+
     /// The tables of settings of the memory and of endpoints: names, types, defaults, bounds and
     /// documentation.
     #[pyfunction]

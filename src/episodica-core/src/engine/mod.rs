@@ -51,3 +51,4 @@ pub use writing::remember::StatedFact;
 
 pub use crate::generate::estimate::CostEstimate;
 pub use crate::generate::facts::TurnedDown;
+pub use crate::generate::voice::likely_name;

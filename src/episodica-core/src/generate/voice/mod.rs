@@ -55,6 +55,16 @@ pub fn spans(content: &str, speaker: &str, base: SaidBy) -> Vec<VoiceSpan> {
     Reading::new(VoiceModel::packaged(), content, speaker, base).spans()
 }
 
+/// How much a text looks like the name of a person or account; above 0 means yes.
+///
+/// ```
+/// use episodica_core::engine::likely_name;
+/// assert!(likely_name("Oskar") > likely_name("Note to self"));
+/// ```
+pub fn likely_name(text: &str) -> f32 {
+    VoiceModel::packaged().glance(text).names
+}
+
 /// A message, split and with the parts that rules decide.
 struct Reading<'t> {
     model: VoiceModel<'t>,
