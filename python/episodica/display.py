@@ -51,7 +51,7 @@ _COLUMNS: dict[type, _Columns] = {
         "title": lambda one: one.title,
     },
     SemanticMemory: {
-        "since": lambda one: one.valid_from,
+        "since": lambda one: one.valid_from if one.is_dated else "",
         "kind": lambda one: one.kind,
         "fact": lambda one: one,
     },

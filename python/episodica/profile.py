@@ -28,6 +28,8 @@ from .visible import visible
 _FORMER = 120
 _QUOTED = 400
 _MOST_FORMER = 3
+# What joins a date and a former text.
+_MARKS = "; \uff1b"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -213,6 +215,8 @@ class Profile(Value):
             words = WORDS[self.language]
             before = words.before.format(text=" / ".join(former)) if former else ""
             since = words.since.format(date=_date(line.fact.valid_from), before=before)
+            if not line.fact.is_dated:
+                since = f" ({before.lstrip(_MARKS)})" if before else ""
             return f"- {_inline(line.content)}{since}\n"
         words = WORDS[self.language]
         later = words.later.format(text=_quoted(line.later)) if line.later else ""

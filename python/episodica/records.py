@@ -210,7 +210,7 @@ class SemanticMemory(Keyed):
     confidence, importance : float
         How sure the fact is, and how much it matters, 0 to 1.
     valid_from : datetime
-        Since when it is true.
+        Since when it is true; see :attr:`is_dated`.
     valid_to : datetime or None
         When it stops to be true, which may be to come; ``None`` = no end is known.
     superseded_by : str or None
@@ -279,6 +279,15 @@ class SemanticMemory(Keyed):
     def is_current(self) -> bool:
         """Whether the fact is true now: already begun, and not ended."""
         return not self._standing
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether someone said since when the fact is true.
+
+        Without, as of what was remembered without ``valid_from``, ``valid_from`` is only the moment
+        of the statement, and contexts and profiles show no beginning.
+        """
+        return self.made_by != "application" or self.valid_from != self.created_at
 
     @property
     def section(self) -> str:

@@ -144,8 +144,10 @@ def _write_markdown(memory: OpenStore, user: str, file: IO[str]) -> ExportReport
 
 
 def _fact_line(fact: SemanticMemory) -> str:
-    end = f", until {day(fact.valid_to)[:10]}" if fact.valid_to else ""
-    return f"* {_inline(fact.content)} (since {day(fact.valid_from)[:10]}{end}; {fact.kind})\n"
+    since = [f"since {day(fact.valid_from)[:10]}"] if fact.is_dated else []
+    until = [f"until {day(fact.valid_to)[:10]}"] if fact.valid_to else []
+    held = f"{', '.join(since + until)}; " if since or until else ""
+    return f"* {_inline(fact.content)} ({held}{fact.kind})\n"
 
 
 def _message_lines(message: Message) -> str:

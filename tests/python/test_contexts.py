@@ -356,3 +356,69 @@ def test_a_stated_fact_about_another_matter_stays_out(memory: MemorySystem) -> N
     assert tells("What does Ida collect?")
     for question in ("What is the name of Ida's dog?", "Where does Ida live?"):
         assert not tells(question)
+
+
+FACTS = [
+    "Vera is allergic to walnuts.",
+    "Vera lives in Tromsø.",
+    "Vera prefers answers in bullet points.",
+    "Vera's dentist is Dr Lund.",
+    "Vera's brother Emil keeps bees.",
+    "The staging database runs on port 6543.",
+    "Vera drives a red Skoda.",
+    "Vera runs every Tuesday.",
+]
+TALK = [
+    "I planted three apple trees behind the shed today.",
+    "The kiln arrived and the glaze came out green.",
+    "We drove to the fjord and saw two eagles.",
+    "My guitar string snapped during the second song.",
+    "I finished the night shift and slept until noon.",
+    "The neighbour's goat ate our tulips again.",
+    "Our boiler is broken, the plumber comes on Thursday.",
+    "I read a whole novel on the train to Bodø.",
+    "We deploy to staging on Friday.",
+    "I ate at the new ramen place, the broth was salty.",
+    "Mum called, she wants to visit at Easter.",
+    "I lost my gloves in the tram.",
+]
+
+
+def test_only_stated_facts_that_bear_on_a_question_open_a_context(memory: MemorySystem) -> None:
+    """Once, the best of the stated facts stood before every answer, whatever it was."""
+    said = {"role": "user", "name": "Vera"}
+    memory.add_messages(
+        "vera",
+        [
+            {**said, "content": text, "timestamp": f"2025-03-{day:02d}T10:00:00Z"}
+            for day, text in enumerate(TALK, 1)
+        ],
+    )
+    for fact in FACTS:
+        memory.remember("vera", fact)
+    memory.flush("vera")
+    memory.wait("vera")
+
+    def told(question: str) -> list[str]:
+        return [fact.content for fact in memory.context("vera", question, 400).facts]
+
+    for question, fact in {
+        "Where does Vera live?": 1,
+        "What can Vera not eat?": 0,
+        "Who keeps bees?": 4,
+        "Which port has the staging database?": 5,
+        "What car does she have?": 6,
+        "How are answers to be written?": 2,
+    }.items():
+        assert FACTS[fact] in told(question), question
+        assert len(told(question)) <= 2, question
+    for question in (
+        "What did the goat do?",
+        "Which novel did I read?",
+        "When does the plumber come?",
+        "What came out green?",
+        "What happened with the guitar?",
+        "When does Mum visit?",
+        "How was the ramen?",
+    ):
+        assert told(question) == [], question

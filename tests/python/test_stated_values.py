@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,45 @@ def test_the_last_of_several_values_from_one_day_holds(tmp_path: Path, count: in
         assert current(memory) == [str(count)]
         memory.delete("nina", told[-1].memory_id)
         assert current(memory) == [str(count - 1)], "the one before holds again"
+
+
+def test_a_statement_without_a_beginning_is_shown_without_one(memory: MemorySystem) -> None:
+    """Once, what was remembered today was said to hold since today."""
+    plain = memory.remember("eva", "Eva plays the cello.", kind="preference")
+    dated = memory.remember("eva", "Eva grows quinces.", kind="goal", valid_from="2021-04-02")
+    told = memory.remember("eva", "Eva is vegan.", kind="goal", metadata={"date": "2020-01-09"})
+    assert [one.is_dated for one in (plain, dated, told)] == [False, True, True]
+    profile = memory.profile("eva").to_markdown()
+    assert "- Eva plays the cello.\n" in profile
+    assert "- Eva grows quinces. (since 2021-04-02)\n" in profile
+    question = "What does Eva play, and what does she grow?"
+    text = memory.context("eva", question, kinds=["semantic"]).text
+    assert text.startswith("# Facts\n- Eva plays the cello.\n")
+    assert "# Facts, 2021\n- 2 Apr: Eva grows quinces." in text
+    data = json.loads(memory.context("eva", question, kinds=["semantic"], format="json").text)
+    assert {"fact": "Eva plays the cello."} in data["facts"]
+    # A change keeps what was before, and says no day of it either.
+    memory.remember("eva", "Eva lives in Bonn.", attribute="home", value="Bonn")
+    memory.remember("eva", "Eva lives in Jena.", attribute="home", value="Jena")
+    told_before = memory.profile("eva").to_markdown(history=True)
+    assert "Eva lives in Jena. (before: Eva lives in Bonn.)" in told_before
+    # Said again with a beginning, it has one.
+    memory.remember("eva", "Eva plays the cello.", kind="preference", valid_from="2019-05-06")
+    assert "cello. (since 2019-05-06)" in memory.profile("eva").to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("fact", "heading"),
+    [
+        ("Eva spielt seit ihrer Kindheit Cello und wohnt am Fluss.", "# Fakten"),
+        ("Eva joue du violoncelle depuis son enfance.", "# Faits"),
+        ("Eva toca el violonchelo desde niña y vive junto al río.", "# Hechos"),
+        ("伊娃从小就拉大提琴。", "# 事实"),
+        ("Eva has played the cello since she was a child.", "# Facts"),
+    ],
+)
+def test_facts_without_talk_have_a_heading_in_their_language(
+    memory: MemorySystem, fact: str, heading: str
+) -> None:
+    memory.remember("eva", fact)
+    assert memory.context("eva", "cello").text.splitlines()[0] == heading

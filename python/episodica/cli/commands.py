@@ -160,7 +160,7 @@ def facts(args: argparse.Namespace, out: Output) -> None:
             found,
             ("since", "kind", "fact"),
             lambda one: (
-                day(one.valid_from),
+                day(one.valid_from) if one.is_dated else "",
                 one.kind,
                 one.content + _standing(one) + _archived(one),
             ),

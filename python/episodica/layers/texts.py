@@ -49,9 +49,9 @@ def _said(message: Message) -> str:
 
 
 def _fact(fact: SemanticMemory) -> str:
-    since = f"since {day(fact.valid_from)[:10]}"
+    since = f", since {day(fact.valid_from)[:10]}" if fact.is_dated else ""
     until = f", until {day(fact.valid_to)[:10]}" if fact.valid_to else ""
-    return f"{fact.content}\n\n({fact.kind}, {since}{until}, confidence {fact.confidence:g})"
+    return f"{fact.content}\n\n({fact.kind}{since}{until}, confidence {fact.confidence:g})"
 
 
 def _cut(text: str, most: int) -> str:

@@ -263,6 +263,12 @@ impl SemanticMemory {
         self.provenance.method == BY_USER
     }
 
+    /// True if it is known since when it holds: a fact that the application stated without a time
+    /// only tells when it was stated.
+    pub fn is_dated(&self) -> bool {
+        !self.is_stated() || self.valid_from != self.created_at
+    }
+
     /// True if it stands beside messages: the application stated it, or a model that gave a
     /// usable answer.
     pub fn stands_beside_messages(&self) -> bool {

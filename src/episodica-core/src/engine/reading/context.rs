@@ -28,6 +28,11 @@ const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
 /// Lowest relevance of a fact that enters a context on its own, as a share of the best line's.
 const FACT_BEARS: f64 = 0.3;
+/// How far such a fact must be from an average message to the record that is most like the
+/// question. Relevance alone compares facts with each other, and one of them is always best.
+const FACT_LIKE: f32 = 0.4;
+/// Fewest messages of which an average is one.
+const ENOUGH: usize = 8;
 /// Lowest relevance of a summary. Of the episodes with it, half answer the question.
 const SUMMARY_BEARS: f64 = 0.3;
 /// Tokens of a short message. If not all messages are ranked, as many are ranked as would fit the
@@ -163,7 +168,9 @@ impl ContextSources {
         let own = messages.iter().take(MAX_TOP_K).filter_map(own).collect();
         let mut asked = Vec::new();
         if wants(HitKind::Semantic) {
-            asked = made(&hits, hits.of(HitKind::Semantic, degraded)?)?;
+            let mut found = hits.of(HitKind::Semantic, degraded)?;
+            keep_alike(search, &mut found, &messages);
+            asked = made(&hits, found)?;
             // A fact stated twice stands in the text once.
             let mut told = HashSet::new();
             asked.retain(|hit| match &hit.record {
@@ -259,6 +266,7 @@ impl ContextSources {
         let facts = self.facts.iter().enumerate().map(|(number, fact)| KnownFact {
             text: text_with_change(view, fact, &request.search.filter),
             since: fact.valid_from,
+            is_dated: fact.is_dated(),
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
             relevance: self.asked.get(number).map_or(0.0, |hit| hit.score),
@@ -287,7 +295,8 @@ impl ContextSources {
                 && own_parts(view, slot).is_none()
         };
         let found = self.messages.iter().map(|message| message.slot);
-        let words = ContextWords::of_talk(&view.messages, &admits, found);
+        let told = self.facts.iter().map(|fact| &*fact.content);
+        let words = ContextWords::of_talk(&view.messages, &admits, found, told);
         let material = ContextCandidates {
             index: &view.messages,
             query: &search.prepared.query,
@@ -331,6 +340,22 @@ impl ContextSources {
 
 fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>> {
     found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
+}
+
+/// Drops facts that are hardly more like the question than an average message is, if messages
+/// compete with them.
+fn keep_alike(search: &SearchRun<'_>, facts: &mut Vec<RankedSlot>, messages: &[ScoredMessage]) {
+    let Some(question) = &search.prepared.vector else { return };
+    let Some(vectors) = search.view.messages.field.vectors() else { return };
+    if messages.is_empty() || vectors.dimension() != question.len() {
+        return;
+    }
+    let average = vectors.mean().dot(question);
+    let average = if messages.len() < ENOUGH { average.min(0.0) } else { average };
+    let said = messages.iter().filter_map(|message| message.cosine);
+    let most = said.chain(facts.iter().filter_map(RankedSlot::cosine)).fold(average, f32::max);
+    let alike = average + FACT_LIKE * (most - average);
+    facts.retain(|fact| fact.cosine().is_none_or(|cosine| cosine >= alike));
 }
 
 /// True if a summary quotes its episode's title.

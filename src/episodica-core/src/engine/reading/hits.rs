@@ -51,6 +51,14 @@ impl RankedSlot {
         }
     }
 
+    /// Cosine of the question and the record; `None` without vectors.
+    pub fn cosine(&self) -> Option<f32> {
+        match &self.scored {
+            ScoredSlot::Message(message) => message.cosine,
+            ScoredSlot::Record(record) => record.cosine,
+        }
+    }
+
     pub fn record(&self, view: &UserView) -> Option<HitRecord> {
         Some(match self.kind {
             HitKind::Message => HitRecord::Message(Arc::clone(view.messages.get(self.slot()))),

@@ -222,6 +222,9 @@ fn restate(
     again.expires_at = term(known, expires);
     again.archived_at = None;
     again.metadata.extend(statement.metadata);
+    if let Some(from) = statement.valid_from.filter(|_| !known.is_dated()) {
+        again.valid_from = from;
+    }
     if again == **known {
         return Ok((Arc::clone(known), StatementOutcome::Repeats));
     }

@@ -65,6 +65,8 @@ pub(super) struct FactSince {
     pub known: DatePrecision,
     /// True if the fact's text states the date, so that it is not repeated.
     pub told: bool,
+    /// False if nobody said since when the fact holds; then no date is written.
+    pub stated: bool,
 }
 
 /// Precision of a date.
@@ -78,13 +80,16 @@ pub(super) enum DatePrecision {
 impl FactSince {
     /// A day.
     pub fn on(date: Date) -> Self {
-        Self { date, known: DatePrecision::Day, told: false }
+        Self { date, known: DatePrecision::Day, told: false, stated: true }
     }
 
     /// The date as written before a fact; empty if the heading or the text already states it.
     /// `year` is false under a heading with the year.
     fn before_fact(self, words: &ContextWords, year: bool) -> String {
-        let date = if self.told { String::new() } else { self.in_text(words, year) };
+        if self.told || !self.stated {
+            return String::new();
+        }
+        let date = self.in_text(words, year);
         if date.is_empty() { date } else { date + ": " }
     }
 
@@ -219,11 +224,21 @@ impl OutputForm {
                 )
             }
             Self::Json => {
-                format!("{},\n", json!({"since": since.iso(), "fact": one_line(text)}))
+                let fact = one_line(text);
+                let item = if since.stated {
+                    json!({"since": since.iso(), "fact": fact})
+                } else {
+                    json!({"fact": fact})
+                };
+                format!("{item},\n")
             }
             Self::Xml => {
                 let tag = if section == FactSection::Facts { "fact" } else { section.name() };
-                let mut line = format!("<{tag} since=\"{}\">", since.iso());
+                let mut line = format!("<{tag}");
+                if since.stated {
+                    line += &format!(" since=\"{}\"", since.iso());
+                }
+                line.push('>');
                 push_tagged(&mut line, &one_line(text));
                 line + &format!("</{tag}>\n")
             }
@@ -308,13 +323,13 @@ impl OutputForm {
         for piece in pieces {
             match piece {
                 ContextPiece::Fact { section, since, text: fact } => {
-                    let year = if *section == FactSection::Facts { since.date.year() } else { 0 };
-                    if under != Some((*section, year)) {
-                        under = Some((*section, year));
-                        match section {
-                            FactSection::Facts => text.push_str(&words.fact_heading(year)),
-                            other => text.push_str(&words.section_heading(*other)),
-                        }
+                    let has_year = *section == FactSection::Facts && since.stated;
+                    let year = has_year.then(|| since.date.year());
+                    if under.replace((*section, year)) != Some((*section, year)) {
+                        text.push_str(&match year {
+                            Some(year) => words.fact_heading(year),
+                            None => words.section_heading(*section),
+                        });
                     }
                     text.push_str(&self.fact(words, *section, *since, fact));
                 }

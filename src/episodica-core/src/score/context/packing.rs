@@ -26,6 +26,8 @@ use crate::text::{Language, is_cjk};
 /// Share of the budget that an assistant's answer may take whole, and a list or code that the best
 /// message matches in.
 const HALF: f64 = 0.5;
+/// A fourth of the budget is for facts, at least a [`LINE`], unless no message bears.
+const FACTS: usize = 4;
 /// Longest message that is never quoted in part, in tokens, and longest companion.
 const LINE: usize = 100;
 /// Tokens of a quotation from a longer message.
@@ -170,6 +172,8 @@ impl PackingRun<'_> {
     /// Adds lines in the order of the ranking; the first come with companions in `room` tokens.
     fn add_lines(&mut self, ranked: &[Line], room: &mut usize) -> Result<()> {
         let (limit, half) = (self.budget, (self.budget as f64 * HALF) as usize);
+        let compete = ranked.iter().any(|line| matches!(line, Line::Message(_)));
+        let facts = if compete { LINE.max(limit / FACTS) } else { limit };
         let mut messages = 0;
         for (number, line) in ranked.iter().enumerate() {
             if self.used + SHORTEST > limit {
@@ -179,7 +183,7 @@ impl PackingRun<'_> {
                 self.writer.control.check()?;
             }
             match *line {
-                Line::Fact(number) => self.add_fact(number, limit),
+                Line::Fact(number) => self.add_fact(number, facts),
                 Line::Message(slot) => {
                     let by_agent = self.material.index.priors()[slot as usize].by_agent;
                     let whole = if by_agent { half } else { limit };
@@ -195,10 +199,13 @@ impl PackingRun<'_> {
         Ok(())
     }
 
-    /// Adds a fact if it fits and no included message tells it.
-    fn add_fact(&mut self, number: usize, limit: usize) {
+    /// Adds a fact if it fits, into `most` tokens of facts and into the budget, and no included
+    /// message tells it.
+    fn add_fact(&mut self, number: usize, most: usize) {
         let tokens = self.fact_tokens[number] + self.year_tokens(number);
-        if self.used + tokens <= limit && !self.known.contains(&number) && !self.is_told(number) {
+        let stated: usize = self.known.iter().map(|known| self.fact_tokens[*known]).sum();
+        let fits = self.used + tokens <= self.budget && stated + tokens <= most;
+        if fits && !self.known.contains(&number) && !self.is_told(number) {
             self.known.push(number);
             self.used += tokens;
         }
@@ -208,7 +215,7 @@ impl PackingRun<'_> {
     fn year_tokens(&self, number: usize) -> usize {
         let heading = |number: usize| {
             let fact = &self.material.facts[number];
-            (fact.section, self.writer.date(fact.since).year())
+            (fact.section, fact.is_dated.then(|| self.writer.date(fact.since).year()))
         };
         let is_known = self.known.iter().any(|known| heading(*known) == heading(number));
         if is_known { 0 } else { self.material.form.year_tokens(self.material.words) }
@@ -405,7 +412,7 @@ impl PackingRun<'_> {
                 && !is_function_word(&fold(word))
         };
         let since = self.writer.since(fact).in_text(ContextWords::of(Language::English), true);
-        let since = words(&since).filter(|word| word.contains(char::is_numeric));
+        let since = words(&since).filter(|word| fact.is_dated && word.contains(char::is_numeric));
         let mut values = words(&fact.text).filter(|word| is_value(word)).chain(since);
         values.all(|word| plain_words(word).all(|word| said.contains(&word)))
     }

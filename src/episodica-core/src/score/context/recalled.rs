@@ -28,7 +28,8 @@ pub struct RecalledText {
 /// Finds the contexts inside a message; `None` if it contains none.
 pub fn without_contexts(text: &str) -> Option<RecalledText> {
     // Nearly no message contains a context, so look for the marks before reading lines.
-    if !["# ", "<day date=", "\"date\":\"", "\"date\\\":"].iter().any(|mark| text.contains(mark)) {
+    let marks = ["# ", "<day date=", "\"date\":\"", "\"date\\\":", "\"fact\":\"", "<fact"];
+    if !marks.iter().any(|mark| text.contains(mark)) {
         return None;
     }
     // Inside a JSON string, line breaks are escaped.
@@ -106,7 +107,8 @@ fn text_line(line: &str) -> Option<&str> {
 
 /// The date and quoted text of a line in the JSON form.
 fn json_line(line: &str) -> Option<(Option<Date>, String)> {
-    let start = line.starts_with("{\"date\":\"") || line.starts_with("{\"since\":\"");
+    let starts = ["{\"date\":\"", "{\"since\":\"", "{\"fact\":\""];
+    let start = starts.iter().any(|start| line.starts_with(start));
     let mut values = serde_json::Deserializer::from_str(line).into_iter::<Value>();
     let item = start.then(|| values.next()?.ok())??;
     let text = |key| item.get(key).and_then(Value::as_str);
@@ -124,7 +126,7 @@ fn tag_line(line: &str, day: &mut Option<Date>) -> Option<Option<String>> {
     if ["<memory>", "</memory>", "</day>", "<left-out/>"].contains(&line) {
         return Some(None);
     }
-    let tags = ["<message from=\"", "<fact since=\""];
+    let tags = ["<message from=\"", "<fact since=\"", "<fact>"];
     let (_, said) =
         tags.iter().any(|tag| line.starts_with(tag)).then(|| line.split_once('>'))??;
     let said = said.split("</").next().unwrap_or(said);

@@ -42,6 +42,7 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
     KnownFact {
         text: text.to_owned(),
         since: Moment::parse(since).expect("valid"),
+        is_dated: true,
         sources: sources.to_vec(),
         section: Default::default(),
         relevance: 1.0,
@@ -676,6 +677,49 @@ fn dates_of_facts_are_as_wide_as_they_are_known() {
 }
 
 #[test]
+fn a_fact_without_a_stated_beginning_has_no_date() {
+    let index = index(&TALK);
+    let plain =
+        |text: &str| KnownFact { is_dated: false, ..fact(text, "2024-11-28T09:00:00Z", &[]) };
+    let facts = [plain("Ann rows."), fact("Ann dives.", "2024-03-11T09:00:00Z", &[])];
+    let query = ParsedQuery::default();
+    for (form, lines) in [
+        (OutputForm::Text, "# Facts\n- Ann rows.\n# Facts, 2024\n- 11 Mar: Ann dives."),
+        (OutputForm::Json, "{\"fact\":\"Ann rows.\"},\n{\"since\":\"2024-03-11\",\"fact\":\"Ann"),
+        (OutputForm::Xml, "<fact>Ann rows.</fact>\n<fact since=\"2024-03-11\">Ann dives.</fact>"),
+    ] {
+        let material = ContextCandidates { facts: &facts, asked: 2, form, ..of(&index, &query) };
+        let text = pack(&material, 400, &Uninterrupted).expect("packs").text;
+        assert!(text.contains(lines), "{text}");
+        let read = recalled::without_contexts(&text).expect("a context");
+        let quoted: Vec<&str> = read.quoted.iter().map(|(_, said)| &**said).collect();
+        assert_eq!(quoted, ["Ann rows.", "Ann dives."], "{text}");
+    }
+}
+
+#[test]
+fn facts_leave_the_budget_to_messages() {
+    let index = index(&TALK);
+    let texts = (0..60).map(|number| format!("Ann knows the buoy {number} by its colour."));
+    let facts: Vec<KnownFact> =
+        texts.map(|text| fact(&text, "2024-03-11T09:00:00Z", &[])).collect();
+    let packed = packed(&index, &[9.0; 6], &facts, &Outdated::default(), 400);
+    assert_eq!(packed.messages.len(), 6, "{}", packed.text);
+    assert!((3..=9).contains(&packed.facts.len()), "{}", packed.text);
+}
+
+#[test]
+fn headings_of_facts_alone_are_in_their_language() {
+    let words = ContextWords::of_talk(
+        &MessageIndex::default(),
+        &|_| true,
+        std::iter::empty(),
+        ["Ida wohnt seit Jahren in einem alten Haus am Fluss."].into_iter(),
+    );
+    assert_eq!(words, ContextWords::of(Language::German));
+}
+
+#[test]
 fn contexts_are_recognised_in_every_form_and_other_texts_are_not() {
     let index = index(&TALK);
     let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[])];
@@ -707,8 +751,10 @@ fn headings_and_marks_are_in_the_language_of_the_talk() {
     ] {
         let index = index(&[("Mira", "2024-03-11T09:00:00Z", said)]);
         let query = ParsedQuery::new(said, &index, StaticTable::shared());
-        let (messages, words) =
-            (ranked(&[3.0]), ContextWords::of_talk(&index, &|_| true, std::iter::empty()));
+        let (messages, words) = (
+            ranked(&[3.0]),
+            ContextWords::of_talk(&index, &|_| true, std::iter::empty(), std::iter::empty()),
+        );
         let material = ContextCandidates { messages: &messages, words, ..of(&index, &query) };
         let text = pack(&material, 100, &Uninterrupted).unwrap().text;
         assert!(text.starts_with(expected), "{text}");
@@ -727,7 +773,10 @@ fn old_messages_that_a_filter_admits_alone_tell_their_language() {
     let mut said = vec![("Mira", "2024-03-11T09:00:00Z", "我住在河边的一座房子里。")];
     said.resize(2_100, ("Mira", "2024-03-12T09:00:00Z", "We moved to the river."));
     let index = index(&said);
-    let words = ContextWords::of_talk(&index, &|slot| slot == 0, 0..3);
+    let words = ContextWords::of_talk(&index, &|slot| slot == 0, 0..3, std::iter::empty());
     assert_eq!(words, ContextWords::of(Language::Chinese));
-    assert_eq!(ContextWords::of_talk(&index, &|_| true, 0..1), ContextWords::of(Language::English));
+    assert_eq!(
+        ContextWords::of_talk(&index, &|_| true, 0..1, std::iter::empty()),
+        ContextWords::of(Language::English)
+    );
 }

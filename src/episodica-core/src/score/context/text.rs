@@ -24,6 +24,8 @@ pub struct KnownFact {
     pub text: String,
     /// Time since which the fact holds.
     pub since: Moment,
+    /// True if someone stated this time: otherwise it is only that of the statement.
+    pub is_dated: bool,
     /// Slots of the messages that prove it.
     pub sources: Vec<u32>,
     /// Section in which it is shown.
@@ -102,7 +104,7 @@ impl<'a> ContextWriter<'a> {
         let mut facts = facts.to_vec();
         let place = |number: &usize| {
             let fact = &self.facts[*number];
-            (fact.section, fact.since, *number)
+            (fact.section, fact.is_dated, fact.since, *number)
         };
         facts.sort_by_key(place);
         let mut pieces: Vec<ContextPiece<'a>> = Vec::new();
@@ -249,7 +251,8 @@ impl<'a> ContextWriter<'a> {
     fn outdated_mark(&self, slot: u32) -> String {
         let content = self.outdated.get(&slot).filter(|content| !content.partly);
         let since = |content: &Successors| {
-            let since = content.facts.iter().map(|number| self.since(&self.facts[*number]));
+            let facts = content.facts.iter().map(|number| &self.facts[*number]);
+            let since = facts.filter(|fact| fact.is_dated).map(|fact| self.since(fact));
             let ended = content.ended.map(|ended| FactSince::on(self.date(ended)));
             self.form.outdated_mark(self.words, since.min_by_key(|since| since.date).or(ended))
         };
@@ -273,7 +276,8 @@ impl<'a> ContextWriter<'a> {
             (_, 1) if !is_said_then => DatePrecision::Month,
             _ => DatePrecision::Day,
         };
-        FactSince { date, known, told: !is_said_then && fact.text.contains(&year) }
+        let told = !is_said_then && fact.text.contains(&year);
+        FactSince { date, known, told, stated: fact.is_dated }
     }
 
     pub fn summary_line(&self, number: usize) -> String {

@@ -121,11 +121,12 @@ impl ContextWords {
     }
 
     /// The words for the language in which most of the latest messages are that `admits` lets in;
-    /// if that is none of the latest, of these `found` ones.
-    pub fn of_talk(
-        index: &MessageIndex,
+    /// if that is none of the latest, of these `found` ones. Without talk, of the `facts`.
+    pub fn of_talk<'a>(
+        index: &'a MessageIndex,
         admits: &dyn Fn(u32) -> bool,
         found: impl Iterator<Item = u32>,
+        facts: impl Iterator<Item = &'a str>,
     ) -> &'static Self {
         let latest = (0..index.priors().len() as u32).rev().filter(|slot| index.contains(*slot));
         let latest = latest.take(LATEST).filter(|slot| admits(*slot)).take(READ);
@@ -133,9 +134,14 @@ impl ContextWords {
         if told.is_empty() {
             told.extend(found.filter(|slot| admits(*slot)).take(READ));
         }
+        let mut texts: Vec<&str> = Vec::with_capacity(READ);
+        texts.extend(told.iter().map(|slot| &*index.get(*slot).content));
+        if texts.is_empty() {
+            texts.extend(facts.take(READ));
+        }
         let mut votes = [0; ALL.len()];
-        for slot in told {
-            let start = telling_start(&index.get(slot).content);
+        for text in texts {
+            let start = telling_start(text);
             let words = Self::of(language(start));
             let place = ALL.iter().position(|known| *known == words);
             votes[place.unwrap_or_default()] += start.len();
@@ -163,10 +169,10 @@ impl ContextWords {
         format!("# {}{year}{end}\n", self.facts)
     }
 
-    /// The heading of a section of facts that are not grouped by year.
+    /// The heading of facts of which nobody said since when they hold, or of another section.
     pub(super) fn section_heading(&self, section: FactSection) -> String {
         let heading = match section {
-            FactSection::Facts => self.facts,
+            FactSection::Facts => self.facts_title(),
             FactSection::Agent => self.agent,
             FactSection::Worked => self.worked,
             FactSection::Failed => self.failed,
@@ -223,7 +229,12 @@ impl ContextWords {
     /// True for one of the headings of facts and summaries, without the mark before it.
     pub(super) fn is_heading(&self, text: &str) -> bool {
         let headings = [self.agent, self.worked, self.failed, self.tried, self.summaries];
-        headings.contains(&text) || text.starts_with(self.facts)
+        headings.contains(&text) || text.starts_with(self.facts) || text == self.facts_title()
+    }
+
+    /// "Facts", without the comma before a year.
+    fn facts_title(&self) -> &'static str {
+        self.facts.trim_end_matches([',', '，', ' '])
     }
 }
 
@@ -322,8 +333,9 @@ mod tests {
                     assert!(WrittenDate::read(&text).is_some(), "{text}");
                 }
             }
-            let year = words.fact_heading(2024);
-            assert!(words.is_heading(year[2..].trim_end()), "{year}");
+            for heading in [words.fact_heading(2024), words.section_heading(FactSection::Facts)] {
+                assert!(words.is_heading(heading[2..].trim_end()), "{heading}");
+            }
         }
     }
 

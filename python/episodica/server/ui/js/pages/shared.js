@@ -21,7 +21,9 @@ export function validity(fact) {
   if (fact.valid_to) {
     return t("valid.ended", { from: day(fact.valid_from), to: day(fact.valid_to) });
   }
-  return t("valid.since", { from: day(fact.valid_from) });
+  // Of a statement without a beginning, only the moment of the statement is known.
+  const stated = fact.provenance?.method === "user" && fact.valid_from === fact.created_at;
+  return stated ? "" : t("valid.since", { from: day(fact.valid_from) });
 }
 
 export function state(fact) {
