@@ -43,6 +43,12 @@ def near(name: str, known: Iterable[str]) -> list[str]:
     return [names[one] for one in _close(name.lower(), names, 3, _NEAR)]
 
 
+def meant(name: str, known: Iterable[str]) -> str:
+    """A question whether up to three near names were meant; empty if none is near."""
+    similar = " or ".join(f"`{shown(one)}`" for one in near(name, known))
+    return f"did you mean {similar}?" if similar else ""
+
+
 def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | None:
     """A hint that names the nearest of ``known``; where none is near, all of them if they are few.
 

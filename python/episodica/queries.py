@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from .changes import changes, followed
 from .errors import InvalidInputError
 from .headings import LANGUAGES, Language
-from .hints import shown
+from .hints import meant, shown
 from .inputs import checks as check
 from .inputs.calls import forgiving
 from .inputs.facts import About, FactKind, Importance
@@ -39,6 +39,8 @@ from .results import Context, SearchResults
 from .status import TraceStep
 from .store import OpenStore
 
+# Users whose names are compared with an unknown one.
+_MOST_COMPARED = 1_000
 # The field with the id of a record, by its kind.
 ID_FIELDS = {"message": "message_id", "episode": "episode_id", "semantic": "memory_id"}
 
@@ -64,7 +66,7 @@ def search(
     Parameters
     ----------
     user_id
-        User id. An unknown user yields an empty result.
+        User id. An unknown user yields an empty result, whose ``notes`` name users like it.
     query
         The question, in any language, up to 32,768 characters.
     top_k
@@ -129,6 +131,8 @@ def search(
     2
     >>> memory.search("carol", "where does she live?")
     <SearchResults 0 hits for 'where does she live?', no such user: `carol`>
+    >>> memory.context("Alice", "where does she live?").notes
+    ('no such user: `Alice`; did you mean `alice`?',)
     """
     question, user = check.query(query), check.user(user_id)
     checked = search_options(options, kinds=kinds, top_k=_hits(top_k), zone=self._zone)
@@ -136,7 +140,7 @@ def search(
     found = SearchResults._lazy(self._engine.search(user, question, wanted), question)
     if not found and not has_user(self, user):
         _refuse_turned(self, user, question, "search")
-        found._note = f", no such user: `{shown(user)}`"
+        found._notes = (_no_such_user(self, user),)
     return found if self._reranker is None else rerank(found, self._reranker, checked)
 
 
@@ -208,6 +212,7 @@ def context(
     packed = packed_context(self, user, question, budget, form, checked)
     if not packed.text and not has_user(self, user):
         _refuse_turned(self, user, question, "context")
+        packed.hits._notes = (_no_such_user(self, user),)
     return packed
 
 
@@ -240,6 +245,14 @@ def has_user(self: OpenStore, user: str) -> bool:
     """Whether the user has messages or facts."""
     counts = self._engine.stats(user)
     return bool(counts["messages"] or counts["semantic_memories"])
+
+
+def _no_such_user(self: OpenStore, user: str) -> str:
+    """A note on an answer for an unknown user, with names that are near."""
+    known = self._engine.users()
+    # Comparing very many names takes seconds.
+    hint = meant(user, known) if len(known) <= _MOST_COMPARED else ""
+    return f"no such user: `{shown(user)}`" + (f"; {hint}" if hint else "")
 
 
 def _refuse_turned(self: OpenStore, user: str, query: str, name: str) -> None:

@@ -202,7 +202,7 @@ class SearchResults(Sequence[Hit], Portable):
     ()
     """
 
-    __slots__ = ("_degraded", "_hits", "_intent", "_note", "_query", "_source")
+    __slots__ = ("_degraded", "_hits", "_intent", "_notes", "_query", "_source")
 
     def __init__(
         self,
@@ -217,7 +217,7 @@ class SearchResults(Sequence[Hit], Portable):
         self._query = query
         self._intent = intent
         self._degraded = tuple(degraded)
-        self._note = ""
+        self._notes: tuple[str, ...] = ()
 
     @classmethod
     def _lazy(cls, source: Results, query: str) -> SearchResults:
@@ -263,6 +263,11 @@ class SearchResults(Sequence[Hit], Portable):
     def intent(self) -> str:
         """Query type: ``entity``, ``temporal``, ``relational``, ``factual`` or ``general``."""
         return self._intent
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of an empty answer must know: that there is no such user."""
+        return self._notes
 
     @property
     def degraded(self) -> tuple[str, ...]:
@@ -365,7 +370,8 @@ class SearchResults(Sequence[Hit], Portable):
 
     def __repr__(self) -> str:
         degraded = f", without {clip(', '.join(self.degraded))}" if self.degraded else ""
-        return f"<SearchResults {len(self)} hits for {quoted(self.query)}{degraded}{self._note}>"
+        more = "".join(f", {note}" for note in self.notes)
+        return f"<SearchResults {len(self)} hits for {quoted(self.query)}{degraded}{more}>"
 
 
 def gist(hit: Hit) -> str:
@@ -414,6 +420,11 @@ class Context(Portable):
     excerpts: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of an empty answer must know; see :attr:`SearchResults.notes`."""
+        return self.hits.notes
+
     def explain(self) -> str:
         """Why each fact and message is in ``text``.
 
@@ -449,7 +460,8 @@ class Context(Portable):
 
     def __repr__(self) -> str:
         size = f"{self.token_count} tokens, {len(self.messages)} messages"
-        return f"<Context {size}: {quoted(self.text)}>"
+        more = "".join(f", {note}" for note in self.notes)
+        return f"<Context {size}: {quoted(self.text)}{more}>"
 
     def __hash__(self) -> int:
         return hash(self.text)

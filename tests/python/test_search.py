@@ -255,3 +255,15 @@ def test_the_newer_of_two_that_say_the_same_comes_first(store: Path) -> None:
         past = memory.search("sam", "what was the gate code?", kinds=["message"], explain=True)
         for hit in past:
             assert "newer" not in {term.name for term in hit.explain().children[0].children}
+
+
+def test_an_answer_for_an_unknown_user_says_so_and_names_near_ones(memory: MemorySystem) -> None:
+    memory.remember("martha", "Martha rows.")
+    hits, packed = memory.search("Marta", "rows"), memory.context("Marta", "rows")
+    assert hits.notes == packed.notes == ("no such user: `Marta`; did you mean `martha`?",)
+    assert "no such user: `Marta`" in repr(hits)
+    assert "no such user: `Marta`" in repr(packed)
+    assert memory.search("quentin", "rows").notes == ("no such user: `quentin`",)
+    assert memory.search("martha", "rows").notes == memory.context("martha", "rows").notes == ()
+    # A user without an answer is known.
+    assert memory.search("martha", "rows", kinds=["message"]).notes == ()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInputError, StoreIOError
-from ..hints import near, shown
+from ..hints import meant, near, shown
 from ..place import is_address
 from ..system import AnyMemory, LightweightSearchSystem, MemorySystem
 
@@ -166,8 +166,7 @@ def known(user: str, memory: AnyMemory) -> str:
     """The user, if the store has them."""
     users = memory.users()
     if user not in users:
-        similar = near(user, users)
-        hint = f"did you mean {_listed(similar)}?" if similar else _users_hint(users)
+        hint = meant(user, users) or _users_hint(users)
         raise InvalidInputError(f"no such user: `{shown(user)}`", hint=hint)
     return user
 
@@ -184,7 +183,3 @@ def _users_hint(users: list[str]) -> str:
     more = ", …" if len(users) > _SHOWN_USERS else ""
     named = ", ".join(f"`{shown(user)}`" for user in users[:_SHOWN_USERS])
     return f"the store has {named}{more}" if users else "the store has no users yet"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " or ".join(f"`{shown(name)}`" for name in names)
