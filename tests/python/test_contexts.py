@@ -187,7 +187,7 @@ def test_what_the_application_states_comes_first_if_it_bears_on_the_question(
     memory.remember("ann", "Otto's barge is green.", subject="Otto")
     context = memory.context("ann", "Where does Ann live?", max_tokens=300)
     assert context.facts == (stated,)
-    assert context.text.startswith("# Facts, ")
+    assert context.text.startswith("# Facts\n- Ann lives in Lyon")
     assert "green" not in context.text
     assert stated not in memory.context("ann", "Was tram 33 late?", max_tokens=300).facts
     # Who asks for facts gets those that quote messages, too.
