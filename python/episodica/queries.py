@@ -229,6 +229,8 @@ def packed_context(
         packed["token_count"],
         packed["excerpts"],
         packed["reasons"],
+        packed["relevance"],
+        packed["found"],
     )
 
 

@@ -410,6 +410,13 @@ class Context(Portable):
         Why ``text`` has a message that did not match by itself, by the message's id: ``"reply"``
         (to the question of a hit), ``"question"`` (that a short hit answers) or ``"later"`` (the
         best hit's speaker says it later, about the same thing).
+    relevance : float
+        How likely the memory answers the question, 0 to 1, whatever the budget. It is low if the
+        question names a speaker and others' facts match it better; 0 for a greeting, and if a
+        memory of 300 messages has no word, name or day of the question.
+    found : bool
+        ``False`` if the answer is probably not in this memory: :attr:`relevance` is below 0.5.
+        ``text`` is the same.
     """
 
     text: str
@@ -419,6 +426,8 @@ class Context(Portable):
     token_count: int
     excerpts: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    relevance: float = 1.0
+    found: bool = True
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -432,7 +441,8 @@ class Context(Portable):
         -------
         str
             A line for each fact, then for each message, in the order of ``text``: the rank among
-            :attr:`hits`, or the reason (:attr:`reasons`), and the beginning of its words.
+            :attr:`hits`, or the reason (:attr:`reasons`), and the beginning of its words. Before
+            them, a line that says so if nothing was :attr:`found`.
 
         Examples
         --------
@@ -449,7 +459,10 @@ class Context(Portable):
             {message.message_id: "hit" for message in self.messages} | ranks | dict(self.reasons)
         )
         said = [(message.content, found[message.message_id]) for message in self.messages]
-        return "\n".join(f"{reason}: {clip(visible(text))}" for text, reason in known + said)
+        lines = [f"{reason}: {clip(visible(text))}" for text, reason in known + said]
+        if not self.found:
+            lines.insert(0, f"probably not in this memory: relevance {self.relevance:.2f}")
+        return "\n".join(lines)
 
     def __bool__(self) -> bool:
         """Whether anything was found: as JSON or XML, an empty context has a text, too."""

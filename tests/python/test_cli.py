@@ -195,6 +195,10 @@ def test_context(filled: Cli) -> None:
     assert "I moved to Lyon last Friday [8 March 2024]." in done.stdout
     assert re.fullmatch(r"\d+ tokens, \d messages\n", done.stderr)
     assert data_of(filled("context", "alice", "Lyon", "--json"))["token_count"] > 0
+    done = filled("context", "alice", "hello")
+    assert "probably not in this memory (relevance 0.00)\n" in done.stderr
+    told = data_of(filled("context", "alice", "hello", "--json"))
+    assert (told["found"], told["relevance"]) == (False, 0.0)
 
 
 def test_listings(filled: Cli) -> None:

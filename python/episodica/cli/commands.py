@@ -90,6 +90,8 @@ def context(args: argparse.Namespace, out: Output) -> None:
                 f"{counted(packed.token_count, 'token')}, "
                 f"{counted(len(packed.messages), 'message')}"
             )
+            if not packed.found:
+                out.note(f"probably not in this memory (relevance {packed.relevance:.2f})")
 
 
 def recall(args: argparse.Namespace, out: Output) -> None:

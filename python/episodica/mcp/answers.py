@@ -106,6 +106,7 @@ class Recalled(Answer):
     token_count: int
     messages: int
     facts: int
+    found: bool | None = None
 
 
 class Fetched(Answer):

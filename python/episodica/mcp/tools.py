@@ -203,6 +203,7 @@ class Tools:
                 token_count=packed.token_count,
                 messages=len(packed.messages),
                 facts=len(packed.facts),
+                found=packed.found,
             )
             return packed.token_count, answer.tokens(), answer
 

@@ -56,6 +56,9 @@ impl HitResults {
     }
 }
 
+/// Lowest probability with which a memory answers a question that is called found.
+const FOUND: f64 = 0.5;
+
 /// A packed context, as a dictionary.
 pub(crate) fn packed(
     py: Python<'_>,
@@ -66,8 +69,17 @@ pub(crate) fn packed(
     let messages = records::messages(py, &shown, &context.messages)?;
     let facts = context.facts.iter().map(|fact| records::fact(py, &shown, fact));
     let facts: Vec<_> = facts.collect::<PyResult<_>>()?;
-    let PackedContext { text, hits, degraded, intent, token_count, excerpts, reasons, .. } =
-        context;
+    let PackedContext {
+        text,
+        hits,
+        degraded,
+        intent,
+        token_count,
+        excerpts,
+        reasons,
+        relevance,
+        ..
+    } = context;
     let packed = PyDict::new(py);
     packed.set_item("text", text)?;
     packed.set_item("hits", HitResults::new(shown, hits, degraded, intent.name(), explain))?;
@@ -75,6 +87,8 @@ pub(crate) fn packed(
     packed.set_item("facts", PyTuple::new(py, facts)?)?;
     packed.set_item("token_count", token_count)?;
     packed.set_item("excerpts", PyTuple::new(py, excerpts)?)?;
+    packed.set_item("relevance", relevance)?;
+    packed.set_item("found", relevance >= FOUND)?;
     let named = PyDict::new(py);
     for (id, reason) in reasons {
         named.set_item(id, reason.name())?;

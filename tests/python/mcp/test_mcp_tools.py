@@ -114,7 +114,8 @@ async def test_what_is_remembered_is_found(store: Path, mode: str) -> None:
             assert f' source="{hit["url"]}" time="{DAY}">' in fetched["text"]
         recalled = await call("context", query="where does she live?")
         assert "Alice: I moved to Lyon last Friday [8 March 2024]." in recalled["text"]
-        assert recalled["messages"] == 1
+        assert (recalled["messages"], recalled["found"]) == (1, True)
+        assert (await call("context", query="hello"))["found"] is False
 
 
 async def test_a_conversation_gets_no_line_twice(store: Path) -> None:

@@ -73,6 +73,19 @@ async def test_a_context_is_fenced_and_within_its_budget(client: Client) -> None
     assert json.loads(packed["text"])["messages"]
 
 
+async def test_a_context_says_what_is_probably_not_there(client: Client) -> None:
+    said = [
+        {**SAID[0], "name": name, "content": text}
+        for name, text in (("Ann", "I live in Rome."), ("Ben", "I have a red kayak."))
+    ]
+    await add(client, said)
+    for name, found in (("Ben", True), ("Ann", False)):
+        body = {"query": f"What colour is {name}'s kayak?", "max_tokens": 500}
+        packed = await client.json("POST", f"{ALICE}/context", json=body)
+        assert (packed["found"], packed["relevance"] >= 0.5) == (found, found)
+        assert "kayak" in packed["text"]
+
+
 async def test_a_recall_goes_on_from_its_state(client: Client) -> None:
     await add(client, [{**SAID[0], "content": "I live in Rome."}])
     body: dict[str, Any] = {"query": "where does she live?", "max_tokens": 500}

@@ -91,6 +91,8 @@ async def context(
             "facts": [views.fact(one) for one in packed.facts],
             "excerpts": list(packed.excerpts),
             "reasons": dict(packed.reasons),
+            "relevance": packed.relevance,
+            "found": packed.found,
         }
         return packed.token_count, count, answer
 
@@ -144,6 +146,8 @@ _NOTHING: dict[str, Any] = {
     "facts": [],
     "excerpts": [],
     "reasons": {},
+    "relevance": 0.0,
+    "found": False,
 }
 # Tokens of a fence without its source.
 _FENCE = 60

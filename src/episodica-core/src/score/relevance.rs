@@ -20,6 +20,18 @@ const SIZES: (f64, f64) = (100.0, 600.0);
 /// favours none of them.
 const DOUBT: f64 = 1.562;
 
+/// How far the best fact about others may exceed the best about the speakers whom a question names.
+/// A greater lead says that the talk does not answer the question.
+const LEAD: f64 = 0.2;
+/// How fast the probability falls with the lead.
+const FALL: f64 = 7.0;
+
+/// Probability that the talk answers a question of which the facts of others have such a `lead`;
+/// below one half if it probably does not.
+pub fn answered_at(lead: f64) -> f64 {
+    1.0 / (1.0 + (FALL * (lead - LEAD)).exp())
+}
+
 /// Signs from which the first step estimates whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AnswerSigns {
@@ -92,6 +104,13 @@ mod tests {
         }
         let small = AnswerSigns { messages: 3, ..own };
         assert_eq!(small.answered(1.0), AnswerSigns { messages: 100, ..own }.answered(1.0));
+    }
+
+    #[test]
+    fn an_answer_is_probable_up_to_the_line() {
+        let likely = [0.0, 0.19, 0.21, 2.0].map(answered_at);
+        assert!(likely.is_sorted_by(|a, b| a > b) && likely[1] > 0.5 && likely[2] < 0.5);
+        assert!(likely[3] > 0.0);
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::model::{Message, SemanticMemory};
 use crate::score::{
     AnswerRelevance, ContextCandidates, ContextParts, ContextWords, EpisodeSummary, FactSection,
     HitKind, HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts,
-    QueryIntent, RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, pack,
+    QueryIntent, RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, answered_at,
+    pack,
 };
 use crate::text::{language, normalized};
 
@@ -71,6 +72,8 @@ pub struct PackedContext {
     pub reasons: Vec<(String, LineReason)>,
     /// The hits in the text, best first.
     pub hits: Vec<SearchHit>,
+    /// Probability that the memory answers the question, 0 to 1, whatever the budget.
+    pub relevance: f64,
     /// Parts of the ranking that failed.
     pub degraded: Vec<String>,
     /// The recognised intent of the question.
@@ -129,6 +132,7 @@ impl Engine {
             facts,
             hits,
             reasons: packed.reasons.iter().map(|(slot, reason)| (id(*slot), *reason)).collect(),
+            relevance: if packed.known { answered_at(gathered.others_lead) } else { 0.0 },
             text: packed.text,
             token_count: packed.token_count,
             degraded,
@@ -144,6 +148,8 @@ struct ContextSources {
     own: FxHashMap<u32, Parts>,
     /// How well the question is answered, before any message was left out.
     answered: AnswerRelevance,
+    /// How far the best fact of others exceeds those of the speakers whom the question names.
+    others_lead: f64,
     /// Facts that answer the question, then facts that supersede one of the messages.
     facts: Vec<Arc<SemanticMemory>>,
     /// The hits of the facts that answer the question.
@@ -162,6 +168,7 @@ impl ContextSources {
         hits.asked.depth = budget / TOKENS_PER_MESSAGE;
         let mut messages = if wants(HitKind::Message) { hits.messages()? } else { Vec::new() };
         let answered = hits.asked.answered_by(&messages);
+        let others_lead = hits.asked.others_lead();
         hits.keep_relevant(&mut messages, &answered);
         hits.asked.keep_content(&mut messages);
         let own = |hit: &ScoredMessage| Some((hit.slot, own_parts(view, hit.slot)?));
@@ -198,6 +205,7 @@ impl ContextSources {
         });
         let mut gathered = Self {
             answered,
+            others_lead,
             messages,
             own,
             facts: facts.collect(),

@@ -62,6 +62,8 @@ pub struct ContextParts {
     pub facts: Vec<usize>,
     /// The included summaries, by index.
     pub summaries: Vec<usize>,
+    /// False if the question asks for nothing, or a long talk has no word, name or day of it.
+    pub known: bool,
     /// For each included message that is not a hit, the reason why it is included.
     pub reasons: FxHashMap<u32, LineReason>,
 }

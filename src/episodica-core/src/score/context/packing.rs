@@ -42,6 +42,9 @@ const LATER_TOKENS: usize = 400;
 const LONGER: usize = 16;
 /// Tokens of the shortest line.
 const SHORTEST: usize = 4;
+/// Fewest messages of a talk that has a word of each question that it answers. Of a shorter one, a
+/// twentieth of such questions have none.
+const TELLING: usize = 300;
 /// Number of lines between two cancellation checks.
 const BETWEEN_CHECKS: usize = 64;
 /// Maximum number of rounds: names that are not repeated save tokens, and each round spends what
@@ -136,6 +139,8 @@ struct PackingRun<'a> {
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
         let ranked = self.ranked();
+        let is_foreign = self.foreign && self.material.index.len() >= TELLING;
+        let known = !(ranked.is_empty() || self.idle || is_foreign);
         // A nearest message that is about something else needs no company.
         let mut room = if self.foreign { 0 } else { self.companions_tokens().max(LINE / 2) };
         for _ in 0..ROUNDS {
@@ -151,7 +156,7 @@ impl PackingRun<'_> {
         self.lengthen()?;
         self.recount()?;
         let summaries = self.summaries()?;
-        self.fit(summaries)
+        Ok(ContextParts { known, ..self.fit(summaries)? })
     }
 
     /// The facts and messages that bear on the question, best first.
@@ -487,6 +492,7 @@ impl PackingRun<'_> {
                     facts,
                     summaries,
                     reasons: self.reasons,
+                    ..ContextParts::default()
                 });
             }
             let emptied = summaries.pop().is_none()

@@ -7,6 +7,7 @@ mod asked;
 mod corpus;
 mod hybrid;
 mod norlift;
+mod others;
 mod rrf;
 mod single;
 mod strategy;
