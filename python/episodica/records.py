@@ -284,8 +284,8 @@ class SemanticMemory(Keyed):
     def is_dated(self) -> bool:
         """Whether someone said since when the fact is true.
 
-        Without, as of what was remembered without ``valid_from``, ``valid_from`` is only the moment
-        of the statement, and contexts and profiles show no beginning.
+        Of a fact that was remembered without ``valid_from``, the attribute has only the moment of
+        the statement; contexts and profiles show no beginning.
         """
         return self.made_by != "application" or self.valid_from != self.created_at
 

@@ -266,7 +266,7 @@ class SearchResults(Sequence[Hit], Portable):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of an empty answer must know: that there is no such user."""
+        """Notes on an empty answer: the memory does not know the user."""
         return self._notes
 
     @property

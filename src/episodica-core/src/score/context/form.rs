@@ -65,7 +65,7 @@ pub(super) struct FactSince {
     pub known: DatePrecision,
     /// True if the fact's text states the date, so that it is not repeated.
     pub told: bool,
-    /// False if nobody said since when the fact holds; then no date is written.
+    /// False if no one said since when the fact holds; then no date is written.
     pub stated: bool,
 }
 

@@ -169,7 +169,7 @@ impl ContextWords {
         format!("# {}{year}{end}\n", self.facts)
     }
 
-    /// The heading of facts of which nobody said since when they hold, or of another section.
+    /// The heading of facts without a stated beginning, or of another section.
     pub(super) fn section_heading(&self, section: FactSection) -> String {
         let heading = match section {
             FactSection::Facts => self.facts_title(),

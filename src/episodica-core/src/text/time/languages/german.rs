@@ -152,7 +152,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "gestern(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?",
             PatternMeaning::Day(-1),
         ),
-        // "Acht Tage" are a week, and seven or eight days where no day is named beside them.
+        // "Acht Tage" from a named day are a week, otherwise seven or eight days.
         ("heute in (?:acht|8) tagen", PatternMeaning::Day(7)),
         ("heute vor (?:acht|8) tagen", PatternMeaning::Day(-7)),
         ("heute vor (?:vierzehn|14) tagen", PatternMeaning::Day(-14)),
