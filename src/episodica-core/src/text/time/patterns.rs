@@ -61,7 +61,8 @@ const STEPS: &str = concat!(
 const BEGINNING_OF: &str = r"^ (?:of|des|der|dieses|del?|du)\b|^ d['’]";
 const BEGINNING_IN: &str = concat!(
     r"^ (?:in|im|en|before|vor|antes de|avant|after|nach|después de|après) ",
-    r"(?:(?:the|dem|der|den|la|el|le|l['’]) ?)?(?:{mon}|{season}|{feast})\b",
+    r"(?:(?:the|dem|der|den|la|el|le|l['’]|last|next|letzten|nächsten|diesem) ?){0,2}",
+    r"(?:{mon}|{season}|{feast})\b",
 );
 /// Words after a day that count it from another one: "le lundi suivant".
 const FOLLOWING: &str = r"^ (?:suivante?|siguiente|darauf|danach|d['’]après|thereafter)\b";
