@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from . import queries
@@ -22,6 +22,7 @@ from .progress import ProgressCallback
 from .readers import EXPECTED, Conversation, LeftOut, Statement, with_ids
 from .readers.conversation import NO_WORDS
 from .readers.dates import in_unknown_zone, parse
+from .readers.finish import id_at, is_time, is_undated
 from .reports import AddResult, ImportReport
 from .store import OpenStore
 
@@ -32,6 +33,8 @@ _PLACES = 3
 _ONE_MINUTE = timedelta(minutes=1)
 # The most messages of a minute that are looked at.
 _MOST_SAID = 100
+# The most messages without a time that may be versions of known ones, and pairs that are compared.
+_MOST_UNDATED, _MOST_TRIED = 200, 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,8 @@ def add(
     choices: Choices = _DEFAULTS,
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
-    conversation = _with_copied(memory, user, _with_versions(memory, user, conversation))
+    conversation = _with_versions(memory, user, conversation)
+    conversation = _with_copied(memory, user, _with_undated(memory, user, conversation))
     messages, left, notes = checked(conversation)
     _refuse_misread(conversation, messages, [*conversation.left_out, *left])
     policy = choices.policy(memory)
@@ -256,6 +260,46 @@ def _with_copied(memory: OpenStore, user: str, conversation: Conversation) -> Co
             break
         ids[position] = known
     return replace(conversation, ids=tuple(ids))
+
+
+def _with_undated(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
+    """Gives numbered messages without a time the ids and times under which they are known.
+
+    Another chat has the same numbers. So the chat must be known, or all words be much the same.
+    """
+    places = [
+        position
+        for position, message in enumerate(conversation.messages)
+        if is_undated(message)
+        and (own := conversation.ids[position])
+        and queries.get(memory, user, own) is None
+    ]
+    if not 0 < len(places) <= _MOST_UNDATED:
+        return conversation
+    found: dict[int, Any] = {}
+    most = _MOST_TRIED // len(places)
+    for one in queries.messages(memory, user, newest_first=True, limit=most):
+        times = one.timestamp, one.timestamp.replace(tzinfo=UTC)  # the id has the written one
+        for at in places:
+            if one.message_id in (id_at(conversation, at, when) for when in times):
+                found[at] = one
+    if not _is_known(memory, user, conversation) and not all(
+        _alike(one.content, named(conversation.messages[at], "content"))
+        for at, one in found.items()
+    ):
+        return conversation
+    given, messages = list(conversation.ids), list(conversation.messages)
+    for at, one in found.items():
+        rest = {key: value for key, value in messages[at].items() if not is_time(key)}
+        given[at] = one.message_id
+        messages[at] = {**rest, "timestamp": one.timestamp.isoformat()}
+    return replace(conversation, ids=tuple(given), messages=messages)
+
+
+def _alike(one: str, other: object) -> bool:
+    """Whether two texts have half of their words in common."""
+    words = [set(text.lower().split()) for text in (one, str(other))]
+    return 2 * len(words[0] & words[1]) >= max(map(len, words))
 
 
 def _is_known(memory: OpenStore, user: str, conversation: Conversation) -> bool:

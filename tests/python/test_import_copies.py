@@ -57,6 +57,53 @@ def test_the_number_of_a_message_tells_an_edit_without_a_time(
     assert said_by(memory) == ["Hello.", "I sail."]
 
 
+UNTIMED: list[dict[str, Any]] = [
+    {},
+    *({"timestamp": one} for one in ("", " ", None, "null", 0, "unknown")),
+]
+
+
+@pytest.mark.parametrize("name", ["b.json", "b.jsonl"])
+@pytest.mark.parametrize("untimed", UNTIMED)
+def test_a_newer_file_without_times_has_newer_versions(
+    memory: MemorySystem, tmp_path: Path, untimed: dict[str, Any], name: str
+) -> None:
+    said = [{**SAID, "id": 1, "content": "I moved to Vigo."}, {**SAID, "id": 2}]
+    memory.import_(write(tmp_path / "a.json", said), "u")
+    bare = {key: value for key, value in said[0].items() if key != "timestamp"}
+    newer = [{**bare, **untimed, "content": "I moved to Faro."}]
+    report = memory.import_(write(tmp_path / name, newer), "u")
+    assert (report.edited, report.messages) == (1, 0)
+    first, second = memory.messages("u")
+    assert (first.content, second.content) == ("I moved to Faro.", "I row.")
+    assert first.timestamp == second.timestamp
+    memory.flush("u")
+    assert not any("Vigo" in one.content for one in memory.semantic_memories("u"))
+
+
+def test_a_newer_table_and_a_zone_tell_versions_without_times(tmp_path: Path) -> None:
+    table = "id,timestamp,name,content\n7,{},Ida,I moved to {}.\n"
+    with MemorySystem(tmp_path / "store", timezone="America/Lima") as memory:
+        dated = table.format("2026-02-03T10:00:00", "Vigo")
+        memory.import_(write(tmp_path / "a.csv", dated), "u")
+        report = memory.import_(write(tmp_path / "b.csv", table.format("", "Faro")), "u")
+        assert report.edited == 1
+        assert said_by(memory) == ["I moved to Faro."]
+
+
+def test_numbers_of_another_chat_without_times_tell_no_versions(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    numbered = [{**SAID, "id": at, "content": f"I have {at} boats here."} for at in range(3)]
+    memory.import_(write(tmp_path / "a.json", numbered), "u")
+    words = ["What is a keel?", "Who sells ropes near Turku?", "I have 2 boats here."]
+    other = [
+        {"role": "user", "name": "Ida", "id": at, "content": text} for at, text in enumerate(words)
+    ]
+    report = memory.import_(write(tmp_path / "b.json", other), "u")
+    assert (report.edited, report.messages) == (0, 3)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_numbered_list_without_times_is_known_when_it_grows(
     memory: MemorySystem, tmp_path: Path, count: int

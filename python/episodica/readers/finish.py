@@ -98,7 +98,7 @@ class _Ids:
         # Of a number and a day alone, another chat may have the same: then the words tell.
         if own and (when is None or chat is not None or _has_clock(when)):
             place = beginning if when is None else chat
-            known = _hash([place, own, when, *said[:_SPEAKER]]).hex()[:_LENGTH]
+            known = _numbered_id(place, own, when, said)
             content = _hash(said)
             numbered = (conversation.chat, own, *map(str, said[:_SPEAKER]))
             if when is None and not conversation.is_file_date and numbered in self._numbered:
@@ -112,6 +112,28 @@ class _Ids:
         # A file numbers each message of a chat once: the same number and content is a repetition.
         self._counts[base] = count if own else count + 1
         return _hash([base.hex(), count]).hex()[:_LENGTH]
+
+
+def _numbered_id(place: object, own: str, when: object, said: list[Any]) -> str:
+    """The id of a message that its file numbers."""
+    return _hash([place, own, when, *said[:_SPEAKER]]).hex()[:_LENGTH]
+
+
+def is_undated(message: object) -> bool:
+    """Whether a message has a number in its file, and no time."""
+    if not isinstance(message, Mapping) or message.get("message_id"):
+        return False
+    named = _named(message)
+    return 0 < len(_own_id(named)) < _LONG_ID and not _is_date(named.get("timestamp"))
+
+
+def id_at(conversation: Conversation, position: int, when: datetime) -> str:
+    """The id that a numbered message of a file would have if it had a time."""
+    named = _named(conversation.messages[position])
+    instant = when.timestamp()
+    moment = _minute(instant) if conversation.is_to_minutes else instant
+    chat = None if conversation.has_unique_ids else conversation.chat
+    return _numbered_id(chat, _own_id(named), moment, [named.get(key) for key in _SAID])
 
 
 def _own_id(message: Mapping[str, Any]) -> str:
@@ -218,7 +240,7 @@ def _timed(conversation: Conversation) -> Conversation:
     for position, message in enumerate(messages):
         if not isinstance(message, Mapping):
             continue
-        early = {key for key, value in message.items() if _is_time(key) and _is_early(value)}
+        early = {key for key, value in message.items() if is_time(key) and _is_early(value)}
         if early:
             messages[position] = {key: message[key] for key in message if key not in early}
             notes.append(f"{conversation.place(position)}: {UNDATED}")
@@ -237,7 +259,7 @@ def _placed(conversation: Conversation, zone: tzinfo) -> Conversation:
     for position, message in enumerate(messages):
         if not isinstance(message, Mapping):
             continue
-        times = {key: message[key] for key in message if _is_time(key)}
+        times = {key: message[key] for key in message if is_time(key)}
         # A local time and an instant side by side tell the offset.
         if sum(_place(key) == "timestamp" for key in times) == 1:
             moved = {key: _in_zone(value, zone, conversation) for key, value in times.items()}
@@ -264,7 +286,8 @@ def _place(key: object) -> str | None:
     return place and place[0]
 
 
-def _is_time(key: object) -> bool:
+def is_time(key: object) -> bool:
+    """Whether a key of a message names a time."""
     return _place(key) in ("timestamp", "edited_at")
 
 
