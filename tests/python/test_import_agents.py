@@ -352,3 +352,55 @@ def test_what_is_not_understood_is_refused(
     assert expected in caught.value.message
     assert caught.value.path == str(tmp_path / "a.jsonl")
     assert memory.users() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_own"),
+    [
+        *((one, False) for one in ("hook", "task-notification", "system", "scheduled_task")),
+        *((one, True) for one in (None, "user", "human", "channel", "voice")),
+    ],
+)
+def test_the_origin_of_a_record_of_claude_code_tells_whose_it_is(
+    tmp_path: Path, kind: str | None, is_own: bool
+) -> None:
+    record = {
+        "type": "user",
+        "sessionId": "s",
+        "message": {"role": "user", "content": "I live in Turku."},
+        "origin": {"kind": kind},
+    }
+    said = {**record, "message": {"role": "user", "content": "I row."}, "origin": None}
+    lines = "".join(json.dumps(one) + "\n" for one in (record, said))
+    (tmp_path / "s.jsonl").write_text(lines, encoding="utf-8")
+    (talk,) = read_conversations(tmp_path / "s.jsonl")
+    told = [one["content"] for one in talk.messages]
+    assert told == (["I live in Turku.", "I row."] if is_own else ["I row."])
+    assert bool(talk.left_out) is not is_own
+
+
+def test_the_session_of_an_agents_own_agent_in_gemini_cli_is_no_talk(tmp_path: Path) -> None:
+    said = {"id": "1", "type": "user", "content": "I live in Turku."}
+    session = {"sessionId": "s", "projectHash": "p", "startTime": "2026-03-01T10:00:00Z"}
+    session |= {"lastUpdated": "2026-03-01T10:00:00Z"}
+    for kind, count in (("subagent", 0), ("main", 1)):
+        path = tmp_path / f"session-{kind}.json"
+        path.write_text(json.dumps({**session, "kind": kind, "messages": [said]}), "utf-8")
+        (talk,) = read_conversations(path)
+        assert (len(talk.messages), len(talk.left_out)) == (count, 1 - count)
+
+
+def test_a_skill_that_a_person_starts_in_kimi_is_theirs(tmp_path: Path) -> None:
+    origins: list[dict[str, str]] = [
+        {"kind": "user"},
+        {"kind": "skill_activation", "trigger": "user-slash"},
+        {"kind": "skill_activation", "trigger": "model"},
+    ]
+    lines = [
+        {"type": "turn.prompt", "input": [{"type": "text", "text": f"I row {at}."}], "origin": one}
+        for at, one in enumerate(origins)
+    ]
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    (tmp_path / "wire.jsonl").write_text(text, encoding="utf-8")
+    (talk,) = read_conversations(tmp_path / "wire.jsonl")
+    assert [one["content"] for one in talk.messages] == ["I row 0.", "I row 1."]

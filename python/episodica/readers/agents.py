@@ -134,7 +134,8 @@ def _of_context(
 ) -> None:
     origin = held.get("origin") or line.get("origin")
     kind = origin.get("kind") if isinstance(origin, Mapping) else None
-    if kind not in (None, "user"):
+    trigger = origin.get("trigger") if isinstance(origin, Mapping) else None
+    if kind not in (None, "user") and not str(trigger).startswith("user"):
         talk.leave(f"{WRITTEN}: `{kind}`", number)
         return
     role = str(held["role"])

@@ -6,6 +6,7 @@ of the talk; a message may stand in both, and is taken once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -38,6 +39,13 @@ _SETTINGS = frozenset(
         *("privacy-settings", "quit", "release-notes", "reload-plugins", "remote-env"),
         *("rename", "resume", "rewind", "sandbox", "skills", "stats", "status", "statusline"),
         *("tag", "tasks", "terminal-setup", "theme", "todos", "upgrade", "usage", "vim"),
+    )
+)
+# Words of the kinds of origin that no person has typed.
+_OF_PROGRAMS = frozenset(
+    (
+        *("agent", "background", "coordinator", "cron", "hook", "injection", "notification"),
+        *("scheduled", "subagent", "system", "task", "teammate"),
     )
 )
 # What the program notes when a message leaves its queue, if the agent has read it there.
@@ -102,6 +110,8 @@ class _Session:
             self.talk.leave(OF_AGENTS, line)
         elif any(record.get(one) for one in _META):
             self.talk.leave(WRITTEN, line)
+        elif kind == "user" and not _OF_PROGRAMS.isdisjoint(origin := _origin(record)):
+            self.talk.leave(f"{WRITTEN}: `{'-'.join(origin)}`", line)
         else:
             self._said(kind, message, record, line)
 
@@ -196,6 +206,13 @@ class _Session:
             self.talk.leave(NO_WORDS, line)
         elif self._once.is_new(way, "user", words):
             self.talk.add({**about, "role": "user", "content": words}, line)
+
+
+def _origin(record: Mapping[str, Any]) -> list[str]:
+    """The words of the kind of origin of a record, such as `task-notification`."""
+    origin = record.get("origin")
+    kind = origin.get("kind") if isinstance(origin, Mapping) else None
+    return re.findall("[a-z]+", kind.lower()) if isinstance(kind, str) else []
 
 
 def _typed(content: object) -> str:

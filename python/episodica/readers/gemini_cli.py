@@ -119,7 +119,9 @@ def _session(value: Mapping[str, Any], source: Source) -> Conversation:
     if folder is not None:
         talk.about["project"] = folder[1]
     for message in value["messages"]:
-        if isinstance(message, Mapping):
+        if value.get("kind") == "subagent":
+            talk.leave(OF_AGENTS)
+        elif isinstance(message, Mapping):
             _of_gemini(talk, message)
         else:
             talk.leave("no message", is_unknown=True)
