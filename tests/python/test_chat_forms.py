@@ -373,7 +373,10 @@ def test_a_result_of_a_tool_is_not_the_words_of_the_user() -> None:
     result = {"type": "tool_result", "tool_use_id": "t", "content": "I live in Moscow."}
     asked = {"type": "text", "text": "Where do I live?"}
     assert said([{"role": "user", "content": [result]}]) == [("tool", "I live in Moscow.")]
-    assert said([{"role": "user", "content": [result, asked]}])[0][0] == "user"
+    both = [("tool", "I live in Moscow."), ("user", "Where do I live?")]
+    assert said([{"role": "user", "content": [result, asked]}]) == both
+    image = {"type": "image"}
+    assert [role for role, _ in said([{"role": "user", "content": [result, image]}])] == ["tool"]
 
 
 def test_dumps_of_langchain_and_pydantic_ai() -> None:
@@ -437,3 +440,36 @@ def test_pieces_of_a_stream_are_one_message() -> None:
         ("assistant", "Bye"),
     ]
     assert said([human, human]) == [("user", "Hi"), ("user", "Hi")]
+
+
+SAYS = "I live in Rome. password=hunter2xyz"
+MIXED: list[dict[str, Any]] = [
+    {"content": [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text"}]}]},
+    {"content": [{"type": "tool_result", "tool_use_id": "t", "content": SAYS}]},
+    {"content": [{"toolResult": {"toolUseId": "t", "content": [{"text": SAYS}]}}]},
+    {"parts": [{"functionResponse": {"name": "mail", "response": {"text": SAYS}}}]},
+    {"content": [{"type": "tool-result", "toolCallId": "t", "output": SAYS}]},
+]
+MIXED[0]["content"][0]["content"][0]["text"] = SAYS
+
+
+@pytest.mark.parametrize("message", MIXED)
+@pytest.mark.parametrize("comes_first", [True, False])
+def test_results_beside_words_of_the_user_are_a_tools(
+    memory: MemorySystem, message: dict[str, Any], comes_first: bool
+) -> None:
+    [(key, [result])] = message.items()
+    words = {"text": "I have a cat called Mo."} | ({"type": "text"} if "type" in result else {})
+    both = [result, words] if comes_first else [words, result]
+    said = {"role": "user", "name": "Ida", "id": "m7", key: both}
+    for _ in range(2):
+        memory.add_messages("ann", [{**said, "timestamp": "2026-02-03T10:00:00Z"}])
+    memory.flush("ann")
+    tool, person = memory.messages("ann")
+    assert (tool.role, tool.name, tool.message_id) == ("tool", None, "m7-results")
+    assert "Rome" in tool.content
+    assert "hunter2" not in tool.content
+    assert (person.role, person.name, person.message_id) == ("user", "Ida", "m7")
+    assert person.content == "I have a cat called Mo."
+    [fact] = memory.semantic_memories("ann")
+    assert "Mo" in fact.content

@@ -119,3 +119,43 @@ def test_a_copy_without_the_first_messages_adds_nothing(
     other = [{**one, "content": f"Other {one['id']}."} for one in said]
     path.write_text(json.dumps(other), encoding="utf-8")
     assert memory.import_(path, "al").messages == 4
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        '{"data": {"messages": %s}}',
+        '{"data": %s}',
+        '{"status": 200, "result": {"messages": %s, "cursor": null}}',
+        '{"payload": {"chat": {"messages": %s}}}',
+    ],
+)
+@pytest.mark.parametrize("keys", [None, {"content": "text", "speaker": "sender"}])
+def test_messages_are_found_inside_the_answer_of_a_service(
+    memory: MemorySystem, tmp_path: Path, around: str, keys: dict[str, str] | None
+) -> None:
+    said = [
+        {"sender": "Nina", "text": "I live in Kiel.", "createdAt": 1718445600000},
+        {"sender": "Tom", "text": None, "createdAt": 1718445660000},
+        {"sender": "Tom", "text": "Nice.", "createdAt": 1718445720000},
+    ]
+    path = tmp_path / "answer.json"
+    path.write_text(around % json.dumps(said), encoding="utf-8")
+    report = memory.import_(path, "u", keys=keys)
+    assert [(one.name, one.content) for one in memory.messages("u")] == [
+        ("Nina", "I live in Kiel."),
+        ("Tom", "Nice."),
+    ]
+    assert report.skipped == 1
+
+
+@pytest.mark.parametrize(
+    "text", ['{"data": {"rows": [{"a": 1}]}}', '{"data": {"messages": [{"a": 1}]}}', '{"data": {}}']
+)
+def test_answers_without_messages_are_refused(
+    memory: MemorySystem, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInputError):
+        memory.import_(path, "u")

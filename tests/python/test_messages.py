@@ -262,3 +262,14 @@ def test_one_bad_message_adds_none(memory: MemorySystem) -> None:
     with pytest.raises(InvalidInputError, match="message 1: `content` is missing"):
         memory.add_messages("alice", [BASE, {"role": "user"}])
     assert list(memory.messages("alice")) == []
+
+
+@pytest.mark.parametrize("content", ["", " \n", [], [{"type": "text", "text": ""}], None])
+@pytest.mark.parametrize("role", ["user", "assistant", "customer"])
+def test_empty_messages_are_left_out_of_a_list(
+    memory: MemorySystem, content: Any, role: str
+) -> None:
+    said = [{"role": role, "content": content}, BASE, {"role": role, "content": content}]
+    added = memory.add_messages("alice", said)
+    assert (added.messages_added, added.skipped) == (1, 2)
+    assert [one.content for one in memory.messages("alice")] == [BASE["content"]]

@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import chain
 from typing import Any
 
+from ..errors import InvalidInputError
 from .names import KEYS, place_of, role_of
 from .pieces import (
     Mark,
@@ -30,7 +31,7 @@ from .thinking import without_thinking
 __all__ = ["ToolCall", "ToolResult"]
 # A message with one of these keys may have no content.
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio", "toolInvocations")
-_PARTS = ("content", "parts", "blocks")
+PARTS = ("content", "parts", "blocks")
 # Attributes that a message may have from its class.
 _ATTRIBUTES = ("role", "type", "content", "parts", "name", "id", *_INSTEAD_OF_CONTENT)
 
@@ -91,7 +92,7 @@ def _row(message: Any) -> dict[str, Any] | None:
 
 def _is_message(found: Mapping[str, Any]) -> bool:
     fields = {place[0] for name in found if (place := place_of(name))}
-    says = "content" in fields or not found.keys().isdisjoint((*_PARTS, *_INSTEAD_OF_CONTENT))
+    says = "content" in fields or not found.keys().isdisjoint((*PARTS, *_INSTEAD_OF_CONTENT))
     return bool((says and fields & {"role", "name"}) or "type" in found or "kind" in found)
 
 
@@ -134,7 +135,7 @@ def _said(message: Mapping[str, Any]) -> Iterator[Piece]:
         thought, said = without_thinking(content) if _may_think(message) else ("", content)
         yield from filter(None, (Thought(thought), said))
         return
-    for name in _PARTS:
+    for name in PARTS:
         parts = message.get(name)
         if isinstance(parts, (list, tuple)) and parts:
             for number, part in enumerate(parts):
@@ -213,10 +214,22 @@ def tools_of(message: Mapping[str, Any]) -> Iterator[ToolCall | ToolResult]:
 
 
 def is_result(message: Mapping[str, Any]) -> bool:
-    """Whether a message holds results of tools alone: APIs without a role for them say ``user``."""
+    """Whether a message holds no words but results of tools: some APIs call that a user's."""
     if isinstance(message.get("content"), str):
         return False
     found = read(message)
+    are_wordless = all(isinstance(one, (ToolResult, Mark)) for one in found)
+    return are_wordless and any(isinstance(one, ToolResult) for one in found)
+
+
+def is_result_part(part: object) -> bool:
+    """Whether a part of a message is the result of a tool."""
+    if isinstance(part, str):
+        return False
+    try:
+        found = list(pieces(part))
+    except InvalidInputError:  # told where the part is read
+        return False
     return bool(found) and all(isinstance(one, ToolResult) for one in found)
 
 

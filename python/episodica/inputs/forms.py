@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .chat import as_mapping, role_in
-from .names import named, role_of
+from .chat import PARTS, as_mapping, is_result_part, role_in, spoken_of
+from .names import named, place_of, role_of
 from .pieces import first, get, thoughts, written
 
 # Items of the Responses API that say nothing of the conversation.
@@ -34,7 +34,7 @@ def expanded(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         item = _of_item(message, kind)
         if item is not None:
             return item
-    return [message]
+    return _parted(message)
 
 
 def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -57,6 +57,28 @@ def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if role_in(inner):
         around.pop("type", None)
     return {**around, **own}
+
+
+def _parted(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The results of tools that an API sends in a message of the user, apart from the words."""
+    key = next((one for one in PARTS if isinstance(message.get(one), (list, tuple))), None)
+    if key is None or role_in(message) != "user":
+        return [message]
+    results: list[Any] = []
+    words: list[Any] = []
+    for part in message[key]:
+        (results if is_result_part(part) else words).append(part)
+    if not results or not spoken_of({key: words}):
+        return [message]
+    of_tool = {
+        name: value
+        for name, value in message.items()
+        if (place_of(name) or ("", 0))[0] not in ("message_id", "name")
+    }
+    own = named(message, "message_id")
+    if isinstance(own, str) and own:
+        of_tool["message_id"] = f"{own}-results"
+    return [{**of_tool, key: results}, {**message, key: words}]
 
 
 def _parts_of(message: Mapping[str, Any]) -> list[Any]:

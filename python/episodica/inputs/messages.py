@@ -41,7 +41,8 @@ class Incoming:
     """The messages of a call as the engine takes them, and the parts left out of them."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
-    skipped: int = 0  # messages of an assistant, a tool or a program that say nothing
+    skipped: int = 0  # messages that say nothing
+    empty: str = ""  # an error, if a person said nothing
     thoughts: int = 0  # messages whose thinking was left out
     unknown: Counter[str] = field(default_factory=Counter)  # keys kept as metadata
     untimed: Counter[str] = field(default_factory=Counter)  # keys of metadata that look like times
@@ -75,6 +76,10 @@ class Incoming:
         return tuple(found)
 
 
+class _EmptyError(InvalidInputError):
+    """A person said nothing: an error unless others of the call say something."""
+
+
 def _count(number: int) -> str:
     return "1 message" if number == 1 else f"{number:,} messages"
 
@@ -102,9 +107,14 @@ def incoming(
     for position, raw in enumerate(with_whole_chunks(given)):
         try:
             _take(done, raw, agent_id, keeps_thinking)
+        except _EmptyError as error:
+            done.skipped += 1
+            done.empty = done.empty or f"message {position}: {error.message}"
         except InvalidInputError as error:
             text = f"message {position}: {error.message}"
             raise InvalidInputError(text, hint=error.hint) from None
+    if done.empty and not done.messages:
+        raise InvalidInputError(done.empty)
     done.messages = _dated(done.messages)
     return done
 
@@ -271,9 +281,10 @@ def _content(text: object, role: str, message: Mapping[str, Any]) -> str | None:
         if (role != "user" and has_content) or (may_be_silent(message) and text is None):
             return None
         if isinstance(text, str):
-            raise InvalidInputError("`content` is empty")
-        state = "must be a str, not `None`" if "content" in message else "is missing"
-        raise InvalidInputError(f"`content` {state}")
+            raise _EmptyError("`content` is empty")
+        if "content" in message:
+            raise _EmptyError("`content` must be a str, not `None`")
+        raise InvalidInputError("`content` is missing")
     if not isinstance(text, str):
         raise InvalidInputError(
             f"`content` must be a str or a list of parts, not `{type(text).__name__}`"

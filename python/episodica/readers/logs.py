@@ -27,6 +27,7 @@ _REQUEST = ("request", "body", "kwargs", "params", "values", "channel_values", "
 _LISTS = ("messages", "contents", "chat_history", "data")
 _RESPONSE = ("response", "completion", "output", "result")
 _SESSIONS = ("session_id", "conversation_id", "thread_id", "chat_id", "session")
+_DEEPEST = 4
 _TIMES = ("timestamp", "created_at", "time", "created", "ts")
 
 
@@ -184,14 +185,23 @@ def _history(entry: Mapping[str, Any]) -> list[Any] | None:
             return [{"role": "user", "content": given}]
         if isinstance(given, list) and all(isinstance(item, Mapping) for item in given):
             return list(given)
-    return None
+    return _enclosed(entry, _DEEPEST)
+
+
+def _enclosed(entry: Mapping[str, Any], depth: int) -> list[Any] | None:
+    """The only list of messages inside the answer of a service: ``{"data": {"messages": […]}}``."""
+    inner = [one for one in entry.values() if isinstance(one, Mapping)]
+    lists = [held for one in inner if isinstance(held := one.get("messages"), list)]
+    if len(lists) == 1 and _is_thread(lists[0]):
+        return _in_order(lists[0])
+    return _enclosed(inner[0], depth - 1) if len(inner) == 1 and depth else None
 
 
 def _is_thread(held: list[Any]) -> bool:
-    """Whether `held` is the list of a thread's messages in a response of the Assistants API."""
-    return bool(held) and all(
-        isinstance(one, Mapping) and "role" in one and "content" in one for one in held
-    )
+    """Whether the values of a list are messages, as in a response of the Assistants API."""
+    said = [renamed(one)[0] for one in held if isinstance(one, Mapping)]
+    told = [one for one in said if "content" in one and one.keys() & {"role", "name"}]
+    return len(said) == len(held) and 2 * len(told) > len(held)
 
 
 def _in_order(held: list[Any]) -> list[Any]:
