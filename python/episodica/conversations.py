@@ -171,7 +171,7 @@ def add(
     choices: Choices = _DEFAULTS,
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
-    conversation = _with_versions(memory, user, conversation)
+    conversation = _with_forked(memory, user, _with_versions(memory, user, conversation))
     conversation = _with_copied(memory, user, _with_undated(memory, user, conversation))
     messages, left, notes = checked(conversation)
     _refuse_misread(conversation, messages, [*conversation.left_out, *left])
@@ -259,6 +259,18 @@ def _with_copied(memory: OpenStore, user: str, conversation: Conversation) -> Co
         if (known := next(same, None)) is None:
             break
         ids[position] = known
+    return replace(conversation, ids=tuple(ids))
+
+
+def _with_forked(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
+    """Gives the first messages of a fork the ids under which the other session has them."""
+    ids = list(conversation.ids)
+    for position, own in enumerate(ids if conversation.copies else ()):
+        known = conversation.copies.get(own or "")
+        if known is not None:
+            if queries.get(memory, user, known) is None:
+                break
+            ids[position] = known
     return replace(conversation, ids=tuple(ids))
 
 

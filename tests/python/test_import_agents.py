@@ -261,6 +261,27 @@ def test_a_fork_of_codex_begins_with_the_other_session(
     assert {one.session_id for one in memory.messages("ida")} == {EARLY, LATER}
 
 
+@pytest.mark.parametrize("when", [lambda at: T(30 + at), lambda at: T(40)], ids=["spread", "late"])
+@pytest.mark.parametrize("has_head", [True, False])
+def test_a_fork_of_codex_that_was_written_slowly_is_known_by_its_words(
+    memory: MemorySystem, tmp_path: Path, when: Any, has_head: bool
+) -> None:
+    talk = [("user", "Sail."), ("assistant", "Yes."), ("user", "Sail."), ("assistant", "Again.")]
+    parent = rollout(EARLY, T(0), *(item(T(at), *one) for at, one in enumerate(talk, 1)))
+    again = [{**one, "timestamp": when(at)} for at, one in enumerate(parent)]
+    fork = rollout(LATER, T(20), *again[0 if has_head else 1 :], forked_from_id=EARLY)
+    own = [item(T(50), "user", "Sail."), item(T(51), "user", "I row.")]
+    memory.import_(lines(tmp_path / "a.jsonl", parent), "ida")
+    report = memory.import_(lines(tmp_path / "b.jsonl", [*fork, *own]), "ida")
+    assert (report.messages, report.known) == (2, 4)
+    assert [one.content for one in memory.messages("ida")] == [
+        *(text for _, text in talk),
+        "Sail.",
+        "I row.",
+    ]
+    assert memory.import_(tmp_path / "b.jsonl", "ida").known == 6
+
+
 def test_the_rollout_of_an_agents_own_agent_is_no_talk_of_the_user(tmp_path: Path) -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": EARLY}}}
     talk = rollout(LATER, T(0), item(T(1), "user", "I live in Rome."), source=source)

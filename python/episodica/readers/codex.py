@@ -75,8 +75,10 @@ class _Rollout:
         self._began: dict[str, datetime] = {}
         self._minted: dict[str, datetime] = {}
         fork = head.get("forked_from_id")
+        self._fork = fork if isinstance(fork, str) and fork else None
+        self._repeated: Counter[tuple[str, str]] = Counter()
         # The session of the lines that are read now.
-        self._now = fork if isinstance(fork, str) and fork else self._own
+        self._now = self._fork or self._own
         self._is_of_agent = isinstance(head.get("source"), Mapping)
         self._copies = 0
 
@@ -150,6 +152,10 @@ class _Rollout:
             self._said[said] += 1
             number = self._said[said]
             own = _hash([*said, number]) if self._has_id else None
+            self._repeated[role, text] += 1
+            if own and self._fork and self._now == self._own:
+                number = self._repeated[role, text]
+                self.talk.tell_copy(own, _hash([self._fork, role, text, number]))
             fresh.append({**turn, "id": own, "session_id": self._now})
             self._copies += self._now != self._own
         if turns and not fresh:

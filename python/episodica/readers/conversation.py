@@ -85,7 +85,8 @@ class Conversation:
     says that the times came without an offset; they are written as if they were in UTC. ``edited``
     has the positions of messages that are marked as edited, and ``owner`` the name of the person
     whose account was exported. ``versions`` has, by the file's id of a message, the ids of the
-    messages in its place on other branches: the same question or answer in other words.
+    messages in its place on other branches: the same question or answer in other words. ``copies``
+    has, by the same id, the one that a message has if it is a copy from another session.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Conversation:
     edited: tuple[int, ...] = ()
     owner: str | None = None
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def skipped(self) -> int:
@@ -155,6 +157,7 @@ class Talk:
         self._session = session
         self._lines: list[int] = []
         self._versions: dict[str, tuple[str, ...]] = {}
+        self._copies: dict[str, str] = {}
         self._left: list[LeftOut] = []
         self._cut: Counter[str] = Counter()
         self._nameless: Counter[str] = Counter()
@@ -210,6 +213,10 @@ class Talk:
         """Notes which messages of other branches stand in the place of one of these."""
         self._versions.update(versions)
 
+    def tell_copy(self, own: str, other: str) -> None:
+        """Notes the id that a message has if it is a copy from another session."""
+        self._copies[own] = other
+
     def leave_branches(self, count: int) -> None:
         """Notes messages that are left out because another branch of the chat was shown last."""
         if count > 0:
@@ -256,6 +263,7 @@ class Talk:
             is_file_date=self.is_file_date,
             is_to_minutes=self.is_to_minutes,
             versions=self._versions,
+            copies=self._copies,
             has_unique_ids=self._has_unique_ids,
             is_local=self.is_local,
             edited=tuple(self._edited),
