@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -52,6 +53,13 @@ NOT_OWN = [
     ("en", '<memory-1a2b source="episodica://ann">\nI live in Berlin.\n</memory-1a2b>\nHi'),
     ("en", "<system-reminder>I live in Berlin.</system-reminder>\nGo on"),
     ("en", "lunch? <!-- My doctor is now in Berlin. -->"),
+    ("en", "## Memory - ACTION REQUIRED\n\nAuto-recall found these memories:\n- In Berlin I row."),
+    ("en", "[SYSTEM REMINDER - NOT USER INPUT]\nI moved the job to Berlin."),
+    ("en", "What can I cook?\n\nSupermemories of user (only for the reference): I live in Berlin"),
+    ("en", "# Recent Memory\n## 2025-02-01\n- I live in Berlin.\n- I have a dog in Berlin."),
+    ("en", "[Memory] I live in Berlin.\n[Memory] I moved to Berlin."),
+    ("en", "System: [2025-02-01 10:00 GMT+1] Exec completed (owl, code 0) :: I moved to Berlin"),
+    ("en", "Forwarded message (untrusted, for context):\nI moved to Berlin."),
 ]
 OWN = [
     ("en", "Tom, I moved to Berlin."),
@@ -62,6 +70,10 @@ OWN = [
     ("en", "Context: I teach music in Berlin.\nQuestion: which keyboard should I buy?"),
     ("en", "I work nights in Berlin, when should I sleep?"),
     ("en", "<document>\nNo dogs.\n</document>\nI live in Berlin. Does it apply to me?"),
+    ("en", "# Memories of a strange year\nI moved to Berlin in March."),
+    ("en", "[IMPORTANT] I'm allergic to the pollen in Berlin."),
+    ("en", "Relevant background: I live in Berlin."),
+    ("en", "## Recent memories\n- I moved to Berlin."),
     ("de", "Merk dir bitte:\n- Ich wohne in Berlin"),
     ("de", "Übrigens: Ich wohne seit Sonntag in Berlin."),
     ("zh", "背景：我在柏林教音乐。\n问题：买哪种电子琴？"),
@@ -103,8 +115,29 @@ def test_own_words_of_the_same_form_become_facts(
     assert any(town in one for one in told for town in ("Berl", "柏林", "ベルリン")), language
 
 
+BLOCK = "## Recalled memories about the user\n- I live in Berlin.\n- I work as a nurse in Berlin."
+MINE = "I adopted a hedgehog called Otto."
+
+
+@pytest.mark.parametrize("text", [f"{BLOCK}\n\n{MINE}", f"{MINE}\n\n{BLOCK}", f"{BLOCK}\n{MINE}"])
+def test_words_beside_a_block_of_a_program_stay_own_at_every_door(
+    memory: MemorySystem, tmp_path: Path, text: str
+) -> None:
+    said = [{"role": "user", "content": text, "timestamp": "2026-02-03T10:00:00Z"}]
+    (tmp_path / "chat.json").write_text(json.dumps(said), encoding="utf-8")
+    added, read = (f"user{next(users)}" for _ in range(2))
+    memory.add_messages(added, said)
+    memory.import_(tmp_path / "chat.json", read)
+    for user in (added, read):
+        memory.flush(user)
+        memory.wait(user)
+        told = [one.content for one in memory.semantic_memories(user)]
+        assert any("Otto" in one for one in told)
+        assert not any("Berlin" in one for one in told)
+
+
 def test_a_label_for_a_voice_is_a_person_of_one_session(memory: MemorySystem) -> None:
-    for label in ("Speaker 1", "SPEAKER_00", "Unknown", "Guest"):
+    for label in ("Speaker 1", "SPEAKER_00", "Unknown", "Guest", "Them", "Others", "Remote 1"):
         user = f"user{next(users)}"
         for session, town in (("monday", "Lyon"), ("tuesday", "Oslo")):
             text = f"I work as a nurse in {town}."

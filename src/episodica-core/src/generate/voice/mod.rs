@@ -15,6 +15,7 @@ mod chats;
 mod feature_list;
 mod first_person;
 mod forms;
+mod headers;
 mod layout;
 mod marks;
 mod model;

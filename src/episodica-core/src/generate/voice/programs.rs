@@ -4,20 +4,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::headers::{ProgramBlock, entries, starts_with_any};
 use super::pieces::Line;
 use crate::model::SaidBy;
 
-/// The headers of programs; the file explains its lines.
-const HEADERS: &str = include_str!("programs.txt");
 /// Maximum length of a tag, in bytes.
 const MAX_TAG: usize = 300;
-
-/// The headers of one kind.
-fn headers(kind: &'static str) -> impl Iterator<Item = &'static str> {
-    crate::text::vocabulary::lines(HEADERS)
-        .filter(move |(list, _)| *list == kind)
-        .map(|(_, line)| line)
-}
 
 /// The ranges of a text that a program wrote, or that a person typed into a program's tag (these
 /// have the voice `own`). They may overlap: the later one counts.
@@ -47,8 +39,9 @@ fn is_json(text: &str) -> bool {
 /// Finds fenced code, quoted and tabular lines, and blocks under headers.
 fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>, SaidBy)>) {
     let mut fence: Option<&str> = None;
-    let mut header: Option<BlockEnd> = None;
+    let mut block: Option<ProgramBlock> = None;
     let mut mail: Option<usize> = None;
+    let mut has_words = false;
     for (number, line) in lines.iter().enumerate() {
         let bare = &text[line.range.clone()];
         let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
@@ -61,31 +54,32 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             }
             continue;
         }
-        let before = number.checked_sub(1).map(|before| &lines[before]);
         if mail != Some(line.block)
             && let Some(head) = mail_head(text, lines, number)
         {
             mail = Some(line.block);
             found.push((head, SaidBy::Person));
         }
-        if header.is_some_and(|end| end.is_reached(bare, line, before)) {
-            header = None;
+        if block.as_mut().is_some_and(|block| block.is_over(text, lines, number, has_words)) {
+            block = None;
         }
         if let Some(label) = starts_with_any(bare, "own") {
-            header = None;
+            block = None;
             let start = line.range.start;
             found.push((start..start + label, SaidBy::Application));
             found.push((start + label..line.range.end, own));
             continue;
         }
-        header = header.or_else(|| BlockEnd::of(bare));
-        if header.is_some() || is_program_line(bare) {
+        block = block.or_else(|| ProgramBlock::beginning(text, lines, number));
+        if block.is_some() || is_program_line(bare) {
             found.push((line.range.clone(), SaidBy::Application));
         } else if is_quoted(bare) {
             found.push((line.range.clone(), SaidBy::Quoted));
         } else if number > 0 && (bare == "--" || bare.starts_with("Sent from my ")) {
             // A signature.
             found.push((line.range.start..text.len(), SaidBy::Quoted));
+        } else {
+            has_words = true;
         }
     }
 }
@@ -112,56 +106,19 @@ pub(super) fn after_mail(text: &str, lines: &[Line]) -> Option<usize> {
     numbers.find_map(|number| mail_head(text, lines, number)).map(|head| head.end)
 }
 
-/// Where the block under a program's header ends.
-#[derive(Clone, Copy)]
-enum BlockEnd {
-    /// At the end of its paragraph, or of the list after it.
-    Paragraph,
-    /// At a person's own words, which have a header too.
-    Label,
-}
-
-impl BlockEnd {
-    /// The end of the block that begins with a line.
-    fn of(line: &str) -> Option<Self> {
-        if starts_with_any(line, "paragraph").is_some() {
-            Some(Self::Paragraph)
-        } else {
-            starts_with_any(line, "label").map(|_| Self::Label)
-        }
-    }
-
-    fn is_reached(self, bare: &str, line: &Line, before: Option<&Line>) -> bool {
-        let is_item = bare.starts_with(['-', '*', '•', '#', '<'])
-            || bare.starts_with(|c: char| c.is_ascii_digit());
-        match self {
-            Self::Paragraph => before.is_some_and(|before| before.block < line.block) && !is_item,
-            Self::Label => false,
-        }
-    }
-}
-
 /// "Subject: …": the name of a field as mail programs write it, and a value.
 fn is_mail_field(line: &str) -> bool {
     let bare = line.trim_start_matches(['>', '*', ' ']);
     let Some((name, value)) = bare.split_once([':', '：']) else { return false };
     let name = name.trim_matches(['*', ' ', '\u{a0}', '\u{202f}']);
-    !value.trim().is_empty() && headers("mail").any(|known| name == known)
-}
-
-/// The length of the header at the start of a line, without regard to case and marks.
-fn starts_with_any(line: &str, kind: &'static str) -> Option<usize> {
-    let bare = line.trim_start_matches(|c: char| "#*->=_ [(".contains(c));
-    let marks = line.len() - bare.len();
-    let header = headers(kind).find(|header| {
-        bare.get(..header.len()).is_some_and(|start| start.eq_ignore_ascii_case(header))
-    })?;
-    Some(marks + header.len())
+    !value.trim().is_empty() && entries("mail").any(|known| name == known)
 }
 
 /// True for a line that a program wrote: a row of a table, a part of a JSON text, an event.
 fn is_program_line(line: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
     line.starts_with(['|', '{', '}'])
+        || line.strip_prefix("System: [").is_some_and(|time| time.starts_with(is_digit))
         || line.starts_with("[{")
         || line.matches('|').count() > 1
         || line.starts_with('"') && (line.contains("\":") || line.contains("\" :"))
@@ -240,7 +197,7 @@ fn tagged(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             continue;
         }
         found.push((opening.start..closing.range.end, SaidBy::Application));
-        if headers("own-tag").any(|name| closing.name.eq_ignore_ascii_case(name)) {
+        if entries("own-tag").any(|name| closing.name.eq_ignore_ascii_case(name)) {
             found.push((opening.end..closing.range.start, own));
         }
     }
