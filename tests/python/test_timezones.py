@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,13 @@ def test_summer_time_is_that_of_the_date(store: Path) -> None:
     ("zone", "lines"),
     [
         (None, ["# Fri 8 Mar 2024", "Lin: I fly today, yesterday [7 March 2024] I packed."]),
-        ("UTC", ["# Thu 7 Mar 2024", "Lin: I fly today [8 March 2024], yesterday I packed."]),
+        (
+            "UTC",
+            [
+                "# Thu 7 Mar 2024",
+                "Lin: I fly today [8 March 2024], yesterday [7 March 2024] I packed.",
+            ],
+        ),
     ],
 )
 def test_days_in_the_lines_of_a_context_are_the_speakers(
@@ -110,6 +117,45 @@ def test_days_in_the_lines_of_a_context_are_the_speakers(
     with MemorySystem(store, timezone=zone) as memory:
         memory.add_messages("lin", [{**said, "timestamp": "2024-03-08T00:30:00+08:00"}])
         assert memory.context("lin", "When does Lin fly?").text.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("zone", "instant", "heading", "days"),
+    [
+        ("America/Los_Angeles", "2026-07-03T05:30:00Z", "Thu 2 Jul", "[3 July 2026] [1 July 2026]"),
+        ("Asia/Tokyo", "2026-07-03T20:30:00+00:00", "Sat 4 Jul", "[5 July 2026] [3 July 2026]"),
+        ("Asia/Tokyo", "2026-07-03T20:30:00", "Sat 4 Jul", "[5 July 2026] [3 July 2026]"),
+        ("+05:30", "2026-07-03T20:30:00Z", "Sat 4 Jul", "[5 July 2026] [3 July 2026]"),
+        # An offset of its own is the writer's.
+        ("UTC", "2026-07-02T22:30:00-07:00", "Fri 3 Jul", "[3 July 2026] [1 July 2026]"),
+        (None, "2026-07-03T20:30:00Z", "Fri 3 Jul", "[4 July 2026] [2 July 2026]"),
+    ],
+)
+@pytest.mark.parametrize("is_view", [False, True])
+def test_tomorrow_is_counted_from_the_day_that_is_shown(
+    store: Path, zone: str | None, instant: str, heading: str, days: str, is_view: bool
+) -> None:
+    said = "Tomorrow I fly to Osaka, yesterday I packed."
+    with MemorySystem(store, timezone=None if is_view else zone) as memory:
+        seen = memory.in_timezone(zone) if zone and is_view else memory
+        seen.add_messages("ann", [{"role": "user", "content": said, "timestamp": instant}])
+        title, line = seen.context("ann", "When do I fly to Osaka?").text.splitlines()
+        assert title.startswith(f"# {heading}")
+        assert " ".join(re.findall(r"\[[^]]*\]", line)) == days
+        [message] = seen.messages("ann")
+        aware = datetime.fromisoformat(instant)
+        assert message.timestamp == (aware if aware.tzinfo else aware.replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Lima"])
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_the_ends_of_the_calendar_are_kept_in_a_zone(store: Path, zone: str, text: str) -> None:
+    message = {"role": "user", "content": "The end.", "timestamp": text}
+    with MemorySystem(store, timezone=zone) as memory:
+        memory.add_messages("ann", [message])
+    with MemorySystem(store) as memory:
+        [kept] = memory.messages("ann")
+        assert kept.timestamp == datetime.fromisoformat(text)
 
 
 async def test_one_memory_shows_each_user_their_zone(filled: Path) -> None:

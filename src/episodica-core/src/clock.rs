@@ -211,6 +211,15 @@ impl DisplayZone {
         let offset = Timestamp::from_microsecond(moment.micros).map(|at| zone.to_offset(at));
         Moment { offset_seconds: offset.map_or(0, Offset::seconds), ..moment }
     }
+
+    /// The moment of a message by its writer's clock. Many programs send all times in UTC, which
+    /// tells nothing about the writer: these moments are read in this zone.
+    pub fn written(&self, moment: Moment) -> Moment {
+        let shown = self.show(moment);
+        let local = moment.micros + i64::from(shown.offset_seconds) * 1_000_000;
+        let is_date = (Moment::MIN.micros..=Moment::MAX.micros).contains(&local);
+        if moment.offset_seconds == 0 && is_date { shown } else { moment }
+    }
 }
 
 /// Source of the present time for everything that dates a record. Tests replace it.

@@ -169,7 +169,9 @@ impl PyEngine {
             .iter()
             .map(|message| {
                 let message = options::new_message(message)?;
-                Ok(NewMessage { secrets, refuses_edit: refuses_edits, skips_deleted, ..message })
+                let timestamp = message.timestamp.map(|at| self.zone.written(at));
+                let refuses_edit = refuses_edits;
+                Ok(NewMessage { timestamp, secrets, refuses_edit, skips_deleted, ..message })
             })
             .collect::<PyResult<Vec<_>>>()?;
         let report = self.run(py, progress, |core, control| {

@@ -103,6 +103,7 @@ impl Engine {
         let services = EngineServices {
             feed: FeedPositions::default(),
             gate: CallGate::new(parts.config.llm_concurrency),
+            zone: parts.config.zone()?,
             config: parts.config,
             tenant: parts.tenant,
             store,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, DisplayZone};
 use crate::config::MemoryConfig;
 use crate::embed::Embedder;
 use crate::engine::asking::gate::CallGate;
@@ -21,6 +21,8 @@ use crate::store::Store;
 /// The parts of an engine that do not change while it is open.
 pub(crate) struct EngineServices {
     pub config: MemoryConfig,
+    /// The zone of `config`.
+    pub zone: DisplayZone,
     pub tenant: String,
     pub store: Store,
     pub read_only: bool,

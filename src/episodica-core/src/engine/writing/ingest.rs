@@ -254,6 +254,7 @@ fn placed_message(
 ) -> Message {
     new.session_id = new.session_id.or_else(|| session_id.map(str::to_owned));
     let timestamp = new.timestamp.unwrap_or_else(|| services.clock.now());
+    let timestamp = services.zone.written(timestamp);
     let message_id = new.message_id.take().unwrap_or_else(|| derived_id(&user.owner, &new, seq));
     Message {
         message_id,

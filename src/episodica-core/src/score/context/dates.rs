@@ -78,7 +78,8 @@ impl<'a> LineDates<'a> {
     }
 
     /// The marks of a message, ascending. Days are those of the speaker's clock. What the heading
-    /// of the message says has no mark: its day, and its year after a day or month without a year.
+    /// of the message says has no mark: its day, and its year after a day or month without a year,
+    /// unless the speaker's day was another.
     pub fn of(&self, slot: u32) -> Rc<[LineMark]> {
         let index = self.index;
         let find = || {
@@ -89,7 +90,8 @@ impl<'a> LineDates<'a> {
             let content = &*message.content;
             let language = language(content);
             let mut found = mentions_after(before, content, message.timestamp, language);
-            found.retain(|mention| !is_in_heading(mention, heading));
+            let is_plain = message.timestamp.local().date() == heading;
+            found.retain(|mention| !is_plain || !is_in_heading(mention, heading));
             let mut marks = day_marks(content, &found);
             marks.extend((self.later)(slot));
             marks.sort_by_key(|(at, _)| *at);
