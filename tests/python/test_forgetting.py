@@ -282,6 +282,10 @@ def test_delete_where_removes_archived_records_too(lyon: MemorySystem) -> None:
         (lambda memory: memory.forgetting("alice", kinds="message"), "kind is unknown"),
         (lambda memory: memory.forgetting("alice", exempt_kinds="goals"), "exempt_kinds is unkn"),
         (lambda memory: memory.remember("a", "It rains.", expires_after=-1), "expires_after must"),
+        (
+            lambda memory: memory.remember("a", "It rains.", expires_after=1e18),
+            "expires_after ends",
+        ),
         (lambda memory: memory.search("alice", "x", fact_kinds="facts"), "fact_kinds is unknown"),
     ],
 )

@@ -59,8 +59,10 @@ pub struct StatedFact {
 impl StatedFact {
     /// The bytes of its texts, including all steps.
     pub(crate) fn bytes(&self) -> usize {
+        let subject = self.subject.as_deref().unwrap_or_default();
+        let texts = [&self.content, subject, &self.attribute, &self.value];
         let procedure = self.procedure.as_ref().and_then(|one| serde_json::to_string(one).ok());
-        self.content.len() + procedure.map_or(0, |text| text.len())
+        texts.iter().map(|text| text.len()).sum::<usize>() + procedure.map_or(0, |text| text.len())
     }
 }
 
@@ -345,7 +347,10 @@ pub(crate) fn append_facts(
 
 /// The moment `seconds` from now.
 fn later(now: Moment, seconds: f64) -> Result<Moment> {
-    Moment::new(now.micros().saturating_add((seconds * 1e6) as i64), now.offset_seconds())
+    let micros = now.micros().saturating_add((seconds * 1e6) as i64);
+    Moment::new(micros, now.offset_seconds()).map_err(|_| {
+        Error::invalid(format!("expires_after ends after the year 9999: `{seconds}` seconds"))
+    })
 }
 
 /// When a restated fact expires: on the later of both dates, or never if one is missing.
