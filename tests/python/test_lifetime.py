@@ -111,6 +111,53 @@ def test_a_memory_left_open_does_not_disturb_the_exit(store: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("kind", ["coroutine", "function", "embedder", "cancellable"])
+def test_a_thread_inside_a_function_does_not_disturb_the_exit(store: Path, kind: str) -> None:
+    # Python ends such threads when they want the interpreter again, here while a module goes.
+    done = script(f"""
+        import asyncio, threading, time
+        from episodica import AsyncMemorySystem, MemorySystem
+
+        begun = threading.Event()
+        class Slow:
+            def __del__(self, sleep=time.sleep):
+                sleep(0.8)
+        slow = Slow()
+        def function(messages):
+            begun.set()
+            time.sleep(0.5)
+            return "{{}}"
+        async def coroutine(messages):
+            begun.set()
+            await asyncio.sleep(30)
+        def embedder(texts):
+            begun.set()
+            time.sleep(0.5)
+            return [[1.0, 0.0]] * len(texts)
+        said = [{{"role": "user", "content": "I moved to Lyon."}}]
+        def work():
+            if {kind!r} == "cancellable":
+                memory = AsyncMemorySystem({str(store)!r}, llm=function)
+                async def flush():
+                    await memory.add_messages("ann", said)
+                    await memory.flush("ann")
+                asyncio.run(flush())
+            elif {kind!r} == "embedder":
+                memory = MemorySystem({str(store)!r}, embedding=embedder)
+            else:
+                llm = coroutine if {kind!r} == "coroutine" else function
+                memory = MemorySystem({str(store)!r}, llm=llm)
+            memory.add_messages("ann", said)
+            memory.flush("ann")
+        import episodica.handle
+        episodica.handle._FINALIZER_TIMEOUT_SECONDS = 0.0
+        threading.Thread(target=work, daemon=True).start()
+        begun.wait()
+    """)
+    assert done.returncode == 0, done.stderr
+    assert "Fatal" not in done.stderr
+
+
 def test_a_forked_child_goes_on_with_an_engine_of_its_own(store: Path) -> None:
     done = script(f"""
         import os, signal, warnings

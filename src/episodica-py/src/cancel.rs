@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use episodica_core::engine::CallbackScope;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::leaving::called;
 
 thread_local! {
     /// The flag that cancels the current call of this thread.
@@ -25,7 +28,7 @@ impl PassedScope {
 
     /// Calls `function()`. The engine refuses in it what would wait for the callback.
     fn call(&self, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.0.run(|| function.call0()).map(Bound::unbind)
+        self.0.run(|| called(function, &PyTuple::empty(function.py()))).map(Bound::unbind)
     }
 }
 
@@ -48,7 +51,7 @@ impl CancellableCall {
             return Ok(py.None());
         }
         let before = CURRENT.replace(Some(Arc::clone(&self.flag)));
-        let outcome = function.call0();
+        let outcome = called(function, &PyTuple::empty(py));
         CURRENT.set(before);
         Ok(outcome?.unbind())
     }

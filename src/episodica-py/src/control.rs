@@ -10,6 +10,7 @@ use episodica_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 
 use crate::cancel;
+use crate::leaving::called;
 
 /// Interval between checks for signals: a Ctrl-C takes effect well within 200 ms.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -68,10 +69,11 @@ impl CallControl for PythonControl {
     }
 
     fn progress(&self, step: &str, done: usize, total: usize) {
-        if let Some(callback) = &self.progress
-            && let Err(error) =
-                Python::attach(|py| callback.call1(py, (step, done, total)).map(drop))
-        {
+        let Some(callback) = &self.progress else { return };
+        let told = Python::attach(|py| {
+            called(callback.bind(py), &(step, done, total).into_pyobject(py)?).map(drop)
+        });
+        if let Err(error) = told {
             *self.raised.lock() = Some(error);
         }
     }

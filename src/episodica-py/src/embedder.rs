@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::calls::CallCounts;
 use crate::errors;
+use crate::leaving::called;
 
 /// Calls `callable(list[str])`, which returns a 2-D array of floats, one row per text.
 pub(crate) struct CallableEmbedder {
@@ -29,7 +30,9 @@ impl CallableEmbedder {
         const KIND: ErrorKind = ErrorKind::Embedding;
         const NO_ARRAY: &str = "the embedding callable must return a 2-D array of numbers";
         Python::attach(|py| {
-            let answer = self.callable.bind(py).call1((texts.to_vec(),)).map_err(|error| {
+            let arguments = (texts.to_vec(),).into_pyobject(py);
+            let answer = arguments.and_then(|texts| called(self.callable.bind(py), &texts));
+            let answer = answer.map_err(|error| {
                 errors::from_python(KIND, "the embedding callable failed", &error)
             })?;
             let name =

@@ -13,6 +13,7 @@ mod embedder;
 mod ending;
 mod engine;
 mod errors;
+mod leaving;
 mod logging;
 mod made;
 mod model;

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 
 use crate::calls::CallCounts;
 use crate::errors;
+use crate::leaving::called;
 
 /// Calls `ask(system, user, schema_name, schema_json, max_tokens)`, which returns text, prompt
 /// tokens and completion tokens (both `None` if not counted).
@@ -48,7 +49,9 @@ impl LanguageModel for CallableModel {
             prompt.schema.schema.to_string(),
             prompt.max_tokens,
         );
-        let returned = Python::attach(|py| self.ask.call1(py, arguments)?.extract::<Returned>(py));
+        let returned = Python::attach(|py| {
+            called(self.ask.bind(py), &arguments.into_pyobject(py)?)?.extract::<Returned>()
+        });
         let (text, counted) = self.calls.counted(returned).map_err(|error| {
             errors::from_python(ErrorKind::Llm, "the llm callable failed", &error)
         })?;
