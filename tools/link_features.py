@@ -24,7 +24,7 @@ RARITIES = ASSETS / "rarities.bin"
 COMMON, OFTEN = 8.0, 3.5
 # Times that a piece has to be seen in a language, and labelled sentences that a language needs.
 LEAST_SEEN, LEAST_SENTENCES = 4, 300
-# A byte of the table of rarities is so many of them.
+# Bytes of the table for a rarity of 1.
 OF_BYTE = 32
 MAX_CHARS = 2_000
 # Number of pieces from the beginning of a sentence that its heads read.
@@ -32,7 +32,7 @@ HEAD_PIECES = 96
 # Sentences that share less rarity than this are not compared; the package asks that the later one
 # says more, too.
 LEAST_SHARED = 2.5
-# A number that both have counts as much for each digit or mark, and at most so much.
+# Rarity of a number for each digit or mark, and at most.
 OF_DIGIT, OF_NUMBER = 1.5, 4.0
 # What a later sentence has to say beyond the earlier one, in rarity, to say more.
 SAYS_MORE = 0.5

@@ -36,6 +36,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import struct
 import sys
 from collections import Counter
@@ -52,17 +53,19 @@ from compact_numpy import vector
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "583d6796b967ce1f983d95516743c7d5d710c4697b09c26d7076515a51419f40"
+SHA256 = "9365d282061fcb9a28efdae8e22aa0a22ed00dcb5a06995fb582e150a742fa26"
 
 FILES = (
     *("chats", "chats_held", "authored", "talk", "plain", "second_talk", "life", "courtesies"),
-    "titles",
+    *("near_misses", "titles"),
 )
 SINGLE = ("worth", "must", "small_talk", "unclear", "outcome", "title")
 # Sections of a profile, and their letters in a code.
 PLACES = {"none": "", "personal": "I", "work": "W", "taste": "T", "relation": "R", "goal": "G"}
 HEADS = (*SINGLE, *PLACES)
 BUCKETS = 1 << 15
+# What says nothing at the ends of a sentence: white space, emoji, arrows, a tilde.
+ENDS = r"[\s~^\u200d\u20e3\u2190-\u2bff\u301c\ufe00-\ufe0f\uff5e\U0001f000-\U0001faff]+"
 GRAMS = (3, 4)
 QUOTES = '"“”„«»「」『』'
 
@@ -114,7 +117,12 @@ class Labelled(NamedTuple):
     def place(self) -> str:
         """The section of a profile that the sentence belongs in, or none."""
         marks = set(self.code[2:])
-        return next((place for place, letter in PLACES.items() if letter in marks), "none")
+        place = next((place for place, letter in PLACES.items() if letter in marks), "none")
+        return "personal" if place == "none" and self.is_rule() else place
+
+    def is_rule(self) -> bool:
+        """Whether a person states a standing wish that is clear alone."""
+        return self.role == "user" and self.code[:2] == "r2" and "u" not in self.code
 
     def trains(self, head: str) -> bool:
         """Whether the head is for such sentences."""
@@ -128,7 +136,7 @@ class Labelled(NamedTuple):
         if head == "unclear":
             return self.code[0] != "x"
         if head == "profile":
-            return "?" not in self.code
+            return "?" not in self.code or self.is_rule()
         return head != "outcome" or self.role != "user"
 
     def says(self, head: str) -> float:
@@ -189,6 +197,11 @@ def words(text: str) -> list[str]:
     return [*found, word] if word else found
 
 
+def bare(text: str) -> str:
+    """The part of a sentence that the heads read, without emoji and other symbols at its ends."""
+    return re.sub(f"^{ENDS}|{ENDS}$", "", text)
+
+
 def has_name(text: str) -> bool:
     """Whether a capitalised word follows one that ends no sentence."""
     parts = text.split()
@@ -200,6 +213,7 @@ def has_name(text: str) -> bool:
 
 def features(text: str, by_agent: bool) -> tuple[list[str], list[str]]:
     """The features of words, and those of the whole sentence."""
+    text = bare(text)
     of_words, one, two = [], "", ""
     found = words(text)
     for word in found:
@@ -212,8 +226,7 @@ def features(text: str, by_agent: bool) -> tuple[list[str], list[str]]:
             of_words += ["g" + marked[end - n : end] for end in ends for n in GRAMS if n <= end]
         one, two = two, word
     of_words.append("b" + two + " ")
-    bare = text.strip()
-    first, end = bare[:1], bare[-1:]
+    first, end = text[:1], text[-1:]
     plain = [
         f"=length {min(len(found).bit_length(), 6)}",
         *["=asks"] * (end in ("?", "\uff1f")),
@@ -223,7 +236,7 @@ def features(text: str, by_agent: bool) -> tuple[list[str], list[str]]:
         *["=quotes"] * any(char in QUOTES for char in text),
         *["=lower"] * first.islower(),
         *["=open"] * end.isalnum(),
-        *["=cut"] * (end in tuple(",:;…-\u2013\u2014") or bare.endswith("...")),
+        *["=cut"] * (end in tuple(",:;…-\u2013\u2014") or text.endswith("...")),
         *["=name"] * has_name(text),
         *["=link"] * ("://" in text or "www." in text),
         *["=code"] * any(char in "{}<>=_/\\`" for char in text),
@@ -506,8 +519,8 @@ def main() -> None:
         sys.exit("set OMP_NUM_THREADS=1")
     rows = labelled()
     words = Inputs.of(rows)
-    known = {sentence: vector(sentence) for sentence in {row.sentence for row in rows}}
-    vectors = np.stack([known[row.sentence] for row in rows])
+    known = {text: vector(text) for text in {bare(row.sentence) for row in rows}}
+    vectors = np.stack([known[bare(row.sentence)] for row in rows])
     if arguments.held_out:
         figures(words, vectors, rows)
         return

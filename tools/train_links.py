@@ -43,7 +43,7 @@ from train_heads import HEADS as SENTENCE_HEADS
 from train_heads import LABELS, ROOT, Inputs, Labelled, labelled
 
 FILE = ROOT / "src" / "episodica-core" / "assets" / "links.bin"
-SHA256 = "3915cc0af83f6b6af49170fea64ee66d678391ced24c03a8dc039b8ab7ef6d67"
+SHA256 = "1341900738e13100014d4928a715828c97c17d83d4513c4e72f5e9d715dc6a2a"
 
 HEADS = ("moved", "tentative")
 MOVED = {"correction", "change", "cancelled"}

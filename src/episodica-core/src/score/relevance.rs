@@ -20,7 +20,7 @@ const SIZES: (f64, f64) = (100.0, 600.0);
 /// favours none of them.
 const DOUBT: f64 = 1.562;
 
-/// How far the best fact about others may exceed the best about the speakers whom a question names.
+/// How far the best fact about others may exceed the best about the speakers named in a question.
 /// A greater lead says that the talk does not answer the question.
 const LEAD: f64 = 0.2;
 /// How fast the probability falls with the lead.

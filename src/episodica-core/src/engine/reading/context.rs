@@ -148,7 +148,7 @@ struct ContextSources {
     own: FxHashMap<u32, Parts>,
     /// How well the question is answered, before any message was left out.
     answered: AnswerRelevance,
-    /// How far the best fact of others exceeds those of the speakers whom the question names.
+    /// How far the best fact of others exceeds those of the speakers named in the question.
     others_lead: f64,
     /// Facts that answer the question, then facts that supersede one of the messages.
     facts: Vec<Arc<SemanticMemory>>,

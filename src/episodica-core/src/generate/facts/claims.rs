@@ -14,7 +14,7 @@ use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
 use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, speaks_of_self, told_part};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
-use crate::text::heads::{ProfileSection, SentenceHeads, probability};
+use crate::text::heads::{ProfileSection, SentenceHeads, bare, probability};
 use crate::text::time::{TimeMention, mentions_after, with_dates};
 use crate::text::{count_tokens, language, telling_start};
 
@@ -36,10 +36,12 @@ const CLEAR_OF_SELF: f32 = 1.0;
 /// The score of `unclear` above which a sentence that stands alone may be about anybody, so it
 /// belongs in no section of a profile; and above which so short a one tells nothing, in tokens.
 const OF_ANYBODY: f32 = 1.0;
-const SCRAP: f32 = 3.0;
+const SCRAP: f32 = 2.5;
 const SCRAP_TOKENS: usize = 6;
-/// Least importance of a sentence that must not be missed.
+/// Least importance of a sentence that must not be missed, and of one that belongs in a profile: a
+/// full one keeps an old allergy or rule before sentences that are only worth a note.
 const VITAL: f32 = 0.7;
+const LASTING: f32 = 0.9;
 /// The importance of a sentence is that of its score of the head `worth`: one half at `MIDDLE`, and
 /// rising by `SLOPE` / 4 for each point there.
 const MIDDLE: f32 = 0.4;
@@ -296,7 +298,7 @@ fn scored_clauses(
     if open.is_empty() {
         return clauses;
     }
-    let texts: Vec<&str> = open.iter().map(|clause| &content[clause.range.clone()]).collect();
+    let texts: Vec<&str> = open.iter().map(|clause| bare(&content[clause.range.clone()])).collect();
     // Without vectors the scores of the words stand.
     if let Ok(vectors) = CompactEmbedder.embed(&texts) {
         for ((clause, text), vector) in open.iter_mut().zip(&texts).zip(vectors.rows()) {
@@ -358,11 +360,16 @@ fn judge(
     }
     let is_vital = heads.must > 0.0;
     let worth = probability(SLOPE * (heads.worth - MIDDLE));
-    let importance = if is_vital { worth.max(VITAL) } else { worth };
+    let section = heads.profile_section();
+    let importance = match section {
+        Some(_) if is_vital => LASTING + (1.0 - LASTING) * worth,
+        None if is_vital => worth.max(VITAL),
+        _ => worth,
+    };
     if importance < min_importance {
         return Err(RejectReason::LowImportance);
     }
-    Ok((importance, heads.profile_section().map_or(MemoryKind::Event, section_kind)))
+    Ok((importance, section.map_or(MemoryKind::Event, section_kind)))
 }
 
 /// The category that stands for a section of the profile.

@@ -51,6 +51,38 @@ fn a_profile_takes_health_rules_and_events_of_life_whatever_their_length_and_dat
 }
 
 #[test]
+fn emoji_and_tildes_at_the_end_move_no_line() {
+    for text in [
+        "我对花生过敏",
+        "我不吃香菜",
+        "I'm allergic to walnuts",
+        "Ich vertrage keine Milch",
+        "猫アレルギーです",
+        "Soy celíaca",
+        "Je suis diabétique",
+    ] {
+        for end in ["~", "～", "😭", " 😭😭", "❤️", " 🙏🏽", "~☺️", "⭐"] {
+            assert_eq!(sections(&format!("{text}{end}")), [PersonalInfo], "{text}{end}");
+        }
+    }
+}
+
+#[test]
+fn rules_for_the_assistant_stand_in_the_profile() {
+    for text in [
+        "Always answer in Danish.",
+        "Don't ask me about my thesis.",
+        "Sprich mich bitte nie auf mein Gewicht an.",
+        "No me hables nunca de política.",
+        "Ne me parle plus de mon poids.",
+        "以后别再跟我提减肥的事。",
+        "仕事の話は二度としないでください。",
+    ] {
+        assert_eq!(sections(text), [PersonalInfo], "{text}");
+    }
+}
+
+#[test]
 fn lines_about_others_stand_under_people_and_those_about_anybody_nowhere() {
     for text in [
         "My sister is a vet and lives in Graz.",
@@ -58,13 +90,25 @@ fn lines_about_others_stand_under_people_and_those_about_anybody_nowhere() {
         "Meine Schwester ist Tierärztin.",
         "我姐姐是兽医，住在杭州。",
         "我家有只猫。叫年糕，今年三岁。",
+        "Meine Mutter verträgt keinen Fisch.",
+        "My aunt is allergic to penicillin.",
+        "Mi hermano es diabético.",
+        "Mon mari ne mange pas de gluten.",
+        "我爸对海鲜过敏。",
     ] {
         assert_eq!(sections(text), [Relationship], "{text}");
+    }
+    for text in [
+        "My mother and I are both allergic to fish.",
+        "Mi hermano y yo somos diabéticos.",
+        "我和我爸都对海鲜过敏。",
+    ] {
+        assert_eq!(sections(text), [PersonalInfo], "{text}");
     }
     // Each on its own line of the profile.
     assert_eq!(
         sections("Ayer me mudé a Vigo. Mi hermana es veterinaria."),
-        [PersonalInfo, Event],
+        [PersonalInfo, Relationship],
         "not in the section of the sentence before"
     );
     for text in [
@@ -119,6 +163,12 @@ fn requests_to_forget_and_words_that_tell_nothing_are_not_quoted() {
         "Congrats, Lena!",
         "Your kind words mean so much to me.",
         "I'm excited as well!",
+        "I've got some news for you!",
+        "Something funny happened at work today.",
+        "Ich muss dir unbedingt was erzählen!",
+        "我有个好消息！",
+        "You already know that about me.",
+        "Das hab ich dir doch schon gesagt.",
         "Reminder: Beech and Beechwood are two sites, don't mix them up.",
         "Status note for Beech: nothing new, the rules stay as they are.",
     ] {

@@ -20,7 +20,7 @@ const OTHER_NUMBER: usize = 7;
 
 /// Written by `tools/train_links.py`: how much each piece of the vocabulary says, a byte each.
 static RARITIES: &[u8] = include_bytes!("../../../assets/rarities.bin");
-/// A byte of [`RARITIES`] is so many of them.
+/// Bytes of [`RARITIES`] for a rarity of 1.
 const OF_BYTE: f32 = 32.0;
 
 /// Sentences that share less rarity than this are not compared.
@@ -31,7 +31,7 @@ const SAYS_MORE: f32 = 0.5;
 const MOST_SHARED: f32 = 20.0;
 /// Maximum length of a sentence that is read, in characters.
 const MAX_CHARS: usize = 2_000;
-/// A number counts as much for each digit or mark, and at most so much.
+/// Rarity of a number for each digit or mark, and at most.
 const OF_DIGIT: f32 = 1.5;
 const OF_NUMBER: f32 = 4.0;
 /// Cosine from which two sentences say nearly the same.

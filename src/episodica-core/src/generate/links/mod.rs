@@ -33,7 +33,7 @@ pub(crate) const LINKED_ODDS_TO_ASSISTANT: f32 = 0.4;
 const COUNTED: f32 = -2.0;
 /// Least score of the head `worth` of a sentence that may be linked: it is nearly worth a note.
 const WORTH: f32 = -1.0;
-/// Score of the head `unclear` up to which a sentence stands alone. What is beyond lowers the logit
+/// Score of the head `unclear` up to which a sentence stands alone. The excess lowers the logit
 /// of a link as much: it may be about anything.
 const CLEAR: f32 = 0.5;
 /// Greatest score of the head `small_talk` of what may be linked: all thanks to one person share a

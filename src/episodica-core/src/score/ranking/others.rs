@@ -10,7 +10,7 @@ use crate::text::is_cjk;
 use crate::text::script::is_alphanumeric;
 use crate::text::words::fold;
 
-/// Share of its usual weight that meaning has: the nearest fact of somebody else is never far.
+/// Share of its usual weight that meaning has: the nearest fact of another speaker is never far.
 const MEANING: f64 = 0.5;
 /// Number of facts about others, best first, of which one that does not speak of the named speakers
 /// is looked for.
@@ -19,7 +19,7 @@ const COMPARED: usize = 64;
 impl RankingInput<'_> {
     /// How far words and meaning of the best fact about others that has a word of the question
     /// exceed those of the best fact about the speakers whom it names; 0 if it names none. A fact
-    /// of somebody else that speaks of a named speaker may answer, so it is passed over.
+    /// of another speaker that mentions a named one may answer, so it is passed over.
     pub(crate) fn others_lead(&self) -> f64 {
         let (query, index) = (self.query, self.corpus.messages());
         if query.named.is_empty() {
@@ -54,7 +54,7 @@ impl RankingInput<'_> {
     }
 }
 
-/// True if a text speaks of somebody and does not only call the name, as in "Well done, Ann!".
+/// True if a text speaks of a person and does not only call the name, as in "Well done, Ann!".
 fn speaks_of(text: &str, name: &str) -> bool {
     let text = &*fold(text);
     let is_pause = |c: char| !is_alphanumeric(c) && !c.is_whitespace() && !matches!(c, '\'' | '’');
