@@ -172,6 +172,7 @@ __all__ = [
     "end_after_signal",
     "estimate",
     "language",
+    "likely_name",
     "locked_files",
     "mask_secrets",
     "nests_deeper",
