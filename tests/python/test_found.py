@@ -35,6 +35,12 @@ CHINESE = [
 ]
 
 
+def long_talk(talk: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The talk after so many greetings that its memory is long enough to tell what is missing."""
+    names = list(dict.fromkeys(name for name, _ in talk))
+    return [(names[number % len(names)], "Good morning!") for number in range(300)] + talk
+
+
 def told(memory: MemorySystem, talk: list[tuple[str, str]], user: str = "u") -> None:
     memory.add_messages(
         user,
@@ -71,7 +77,7 @@ ASKED = [
 def test_what_only_others_said_of_themselves_is_not_found(
     memory: MemorySystem, talk: list[tuple[str, str]], question: str, who: str, other: str
 ) -> None:
-    told(memory, talk)
+    told(memory, long_talk(talk))
     right, wrong = (memory.context("u", question.format(name)) for name in (who, other))
     assert right.found
     assert not wrong.found
@@ -82,7 +88,7 @@ def test_what_only_others_said_of_themselves_is_not_found(
     "question", ["Where does Emil work?", "What is Emil's job?", "Who works at the bakery?"]
 )
 def test_what_another_says_about_the_person_counts(memory: MemorySystem, question: str) -> None:
-    told(memory, [*TALK, ("Nora", "Emil works at the bakery in Falun now, his new job.")])
+    told(memory, long_talk([*TALK, ("Nora", "Emil works at the bakery in Falun now, his new job.")]))
     assert memory.context("u", question).found
 
 
@@ -113,7 +119,7 @@ def test_a_long_talk_without_a_word_of_the_question_is_no_answer(memory: MemoryS
 
 
 def test_neither_budget_nor_form_decides_what_is_found(memory: MemorySystem) -> None:
-    told(memory, TALK)
+    told(memory, long_talk(TALK))
     for question in ("What did Emil paint yellow?", "What did Nora paint yellow?"):
         likely = {
             memory.context("u", question, max_tokens=tokens, format=form).relevance
@@ -125,8 +131,20 @@ def test_neither_budget_nor_form_decides_what_is_found(memory: MemorySystem) -> 
         assert "yellow" in texts
 
 
-def test_a_context_that_was_not_found_says_so(memory: MemorySystem) -> None:
+def test_a_short_talk_is_told_to_have_all(memory: MemorySystem) -> None:
     told(memory, TALK)
+    for question in ("What did Nora paint yellow?", "Where did Nora break a wrist?"):
+        assert memory.context("u", question).found
+
+
+def test_a_stated_fact_answers(memory: MemorySystem) -> None:
+    told(memory, long_talk(TALK))
+    memory.remember("u", "I'm allergic to walnuts.")
+    assert memory.context("u", "What is Emil allergic to?").found
+
+
+def test_a_context_that_was_not_found_says_so(memory: MemorySystem) -> None:
+    told(memory, long_talk(TALK))
     wrong = memory.context("u", "What did Nora paint yellow?")
     first = wrong.explain().splitlines()[0]
     assert first == f"probably not in this memory: relevance {wrong.relevance:.2f}"
@@ -141,7 +159,7 @@ def test_the_asynchronous_memory_tells_it_too(tmp_path: Path) -> None:
     async def ask() -> list[bool]:
         async with AsyncMemorySystem(tmp_path) as memory:
             await memory.add_messages(
-                "u", [{"role": "user", "name": name, "content": text} for name, text in TALK]
+                "u", [{"role": "user", "name": name, "content": text} for name, text in long_talk(TALK)]
             )
             await memory.flush("u")
             await memory.wait("u")

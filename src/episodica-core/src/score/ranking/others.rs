@@ -16,13 +16,17 @@ const MEANING: f64 = 0.5;
 /// is looked for.
 const COMPARED: usize = 64;
 
+/// Fewest messages of a talk of which this is told. In a shorter one people answer for each other.
+const LEAST_MESSAGES: usize = 300;
+
 impl RankingInput<'_> {
     /// How far words and meaning of the best fact about others that has a word of the question
-    /// exceed those of the best fact about the speakers whom it names; 0 if it names none. A fact
-    /// of another speaker that mentions a named one may answer, so it is passed over.
+    /// exceed those of the best fact about the speakers whom it names; 0 if it names none, and in
+    /// a short talk. A fact of another speaker that mentions a named one may answer, so it is passed
+    /// over; a stated fact counts as theirs.
     pub(crate) fn others_lead(&self) -> f64 {
         let (query, index) = (self.query, self.corpus.messages());
-        if query.named.is_empty() {
+        if query.named.is_empty() || index.len() < LEAST_MESSAGES {
             return 0.0;
         }
         let scores = self.fact_scores();
@@ -38,6 +42,8 @@ impl RankingInput<'_> {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(query.names(index, name)),
             };
+            let is_stated = || self.corpus.fact(*slot).is_some_and(|fact| fact.quote.is_none());
+            let is_named = is_named || is_stated();
             if is_named {
                 own = own.max(value);
             }

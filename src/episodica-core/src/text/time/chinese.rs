@@ -380,8 +380,12 @@ impl<'t> ChinesePosition<'t> {
         let is_done = after.starts_with(['之', '以', '前'])
             && lean != TimeLean::Past
             && self.clause_has(length, &["了", "完"]);
+        // 周五来不了了 calls off what was to come.
+        let is_off = lean == TimeLean::Past
+            && self.clause_has(length, &["了"])
+            && self.clause_has(length, &["不", "取消", "别", "別"]);
         match lean {
-            _ if is_limit && is_done => TimeLean::Unknown,
+            _ if is_off || is_limit && is_done => TimeLean::Unknown,
             // 从三月开始就 tells how long it has been so.
             TimeLean::Unknown if has_begun => TimeLean::Past,
             lean if !is_limit => lean,
