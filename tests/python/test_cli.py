@@ -62,12 +62,7 @@ def test_demo(cli: Cli, tmp_path: Path) -> None:
         done.returncode,
         done.stdout.count("demo-1: 208 messages of Mira and Oskar in 13 sessions"),
     ) == (0, 1)
-    parts = (
-        "Questions (6)",
-        "Worth knowing (10 of ",
-        "Said later (1 of ",
-        "Episodes (",
-    )
+    parts = ("Questions (6)", "Worth knowing (10 of ", "Said later (1 of ", "Episodes (")
     places = [done.stdout.index(part) for part in parts]
     assert places == sorted(places)
     assert "I'll live in Bonfim" in done.stdout

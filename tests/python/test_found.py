@@ -88,7 +88,9 @@ def test_what_only_others_said_of_themselves_is_not_found(
     "question", ["Where does Emil work?", "What is Emil's job?", "Who works at the bakery?"]
 )
 def test_what_another_says_about_the_person_counts(memory: MemorySystem, question: str) -> None:
-    told(memory, long_talk([*TALK, ("Nora", "Emil works at the bakery in Falun now, his new job.")]))
+    told(
+        memory, long_talk([*TALK, ("Nora", "Emil works at the bakery in Falun now, his new job.")])
+    )
     assert memory.context("u", question).found
 
 
@@ -159,7 +161,8 @@ def test_the_asynchronous_memory_tells_it_too(tmp_path: Path) -> None:
     async def ask() -> list[bool]:
         async with AsyncMemorySystem(tmp_path) as memory:
             await memory.add_messages(
-                "u", [{"role": "user", "name": name, "content": text} for name, text in long_talk(TALK)]
+                "u",
+                [{"role": "user", "name": name, "content": text} for name, text in long_talk(TALK)],
             )
             await memory.flush("u")
             await memory.wait("u")

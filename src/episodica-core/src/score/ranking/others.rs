@@ -22,8 +22,8 @@ const LEAST_MESSAGES: usize = 300;
 impl RankingInput<'_> {
     /// How far words and meaning of the best fact about others that has a word of the question
     /// exceed those of the best fact about the speakers whom it names; 0 if it names none, and in
-    /// a short talk. A fact of another speaker that mentions a named one may answer, so it is passed
-    /// over; a stated fact counts as theirs.
+    /// a short talk. A fact of another speaker that mentions a named one may answer, so it is
+    /// passed over; a stated fact counts as theirs.
     pub(crate) fn others_lead(&self) -> f64 {
         let (query, index) = (self.query, self.corpus.messages());
         if query.named.is_empty() || index.len() < LEAST_MESSAGES {
