@@ -211,7 +211,7 @@ def test_a_profile_of_nobody_names_the_people(
 
 
 def test_a_note_that_was_learned_as_well_is_told_once(memory: MemorySystem) -> None:
-    text = "I'm allergic to peanuts since yesterday."
+    text = "I've been allergic to peanuts since yesterday."
     said = {"role": "user", "name": "me", "content": text, "timestamp": "2026-03-11T09:30:00Z"}
     memory.add_messages("me", [said])
     memory.flush("me")
