@@ -13,6 +13,8 @@ def test_the_line_is_measured_on_both_kinds_of_questions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = [("Ida", "I keep four bees' hives behind the mill."), ("Per", "I sail a red dinghy.")]
+    # Of a short talk nothing is told to be missing.
+    said += [(name, "Good morning!") for _ in range(150) for name in ("Ida", "Per")]
     talk = {
         "session_1_date_time": "1:56 pm on 8 May, 2023",
         "session_1": [
