@@ -116,10 +116,9 @@ def read_rows(of_talk: bool) -> list[Row]:
 def sentences_by_language() -> dict[str, list[str]]:
     """The labelled sentences, from which the rarities come."""
     found: dict[str, list[str]] = defaultdict(list)
-    for name in ("authored", "talk", "chats", "second_talk", "life"):
-        for line in (LABELS / f"{name}.tsv").read_text("utf-8").splitlines():
-            language, _, sentence, *_ = line.split("\t")
-            found[language].append(sentence)
+    for one in labelled():
+        if one.source in ("authored", "talk", "chats", "second_talk", "life"):
+            found[one.language].append(one.sentence)
     for line in (LABELS / "changes.tsv").read_text("utf-8").splitlines():
         _, language, *_, earlier, later = line.split("\t")
         found[language] += [earlier, later]

@@ -18,7 +18,7 @@ C = TypeVar("C")
 
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 # The server that answers nothing without a key.
-_NEEDS_KEY = "api.openai.com"
+_NEEDS_KEY = urlsplit(_DEFAULT_BASE_URL).hostname
 _FIELDS = (
     "organization",
     "timeout_seconds",

@@ -53,7 +53,7 @@ pub use ranking::{
     Ranking, RankingInput, RankingSettings, UserCorpus, are_facts_scored_in_full, is_scored_in_full,
 };
 pub use records::{ScoredRecord, least_of_best, sort_records};
-pub use relevance::{AnswerRelevance, AnswerSigns, answered_at, relevance};
+pub use relevance::{AnswerRelevance, AnswerSigns, TELLING_MESSAGES, answered_at, relevance};
 pub use request::{HitKind, HitRecord, SearchHit, SearchMethod, SearchRequest, SearchResponse};
 pub use snippet::{SNIPPET_CHARS, snippet};
 pub use succession::{

@@ -26,10 +26,18 @@ const LEAD: f64 = 0.2;
 /// How fast the probability falls with the lead.
 const FALL: f64 = 7.0;
 
+/// Fewest messages of a talk that tells what it lacks. A shorter one says a twentieth of what it
+/// answers in other words, and people answer for each other there.
+pub const TELLING_MESSAGES: usize = 300;
+
 /// Probability that the talk answers a question of which the facts of others have such a `lead`;
 /// below one half if it probably does not.
 pub fn answered_at(lead: f64) -> f64 {
-    1.0 / (1.0 + (FALL * (lead - LEAD)).exp())
+    logistic(FALL * (LEAD - lead))
+}
+
+fn logistic(odds: f64) -> f64 {
+    1.0 / (1.0 + (-odds).exp())
 }
 
 /// Signs from which the first step estimates whether a question is answered at all.
@@ -76,7 +84,7 @@ pub fn relevance(kind: HitKind, score: f64, answered: &AnswerRelevance) -> f64 {
         HitKind::Semantic => (2.623, -0.995),
     };
     let odds = slope * (score - answered.best) + DOUBT * answered.likely + constant;
-    1.0 / (1.0 + (-odds).exp())
+    logistic(odds)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use super::text::{ContextWriter, Excerpts, WrittenContext};
 use super::wording::ContextWords;
 use crate::control::CallControl;
 use crate::error::Result;
+use crate::score::TELLING_MESSAGES;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, words};
 use crate::text::{Language, is_cjk};
@@ -42,9 +43,6 @@ const LATER_TOKENS: usize = 400;
 const LONGER: usize = 16;
 /// Tokens of the shortest line.
 const SHORTEST: usize = 4;
-/// Fewest messages of a talk that has a word of each question that it answers. Of a shorter one, a
-/// twentieth of such questions have none.
-const TELLING: usize = 300;
 /// Number of lines between two cancellation checks.
 const BETWEEN_CHECKS: usize = 64;
 /// Maximum number of rounds: names that are not repeated save tokens, and each round spends what
@@ -139,7 +137,7 @@ struct PackingRun<'a> {
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
         let ranked = self.ranked();
-        let is_foreign = self.foreign && self.material.index.len() >= TELLING;
+        let is_foreign = self.foreign && self.material.index.len() >= TELLING_MESSAGES;
         let known = !(ranked.is_empty() || self.idle || is_foreign);
         // A nearest message that is about something else needs no company.
         let mut room = if self.foreign { 0 } else { self.companions_tokens().max(LINE / 2) };

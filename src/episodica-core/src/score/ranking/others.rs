@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::asked::RankingInput;
-use crate::score::{FactTerms, estimate_fact, top_k};
+use crate::score::{FactTerms, TELLING_MESSAGES, estimate_fact, top_k};
 use crate::text::is_cjk;
 use crate::text::script::is_alphanumeric;
 use crate::text::words::fold;
@@ -16,17 +16,14 @@ const MEANING: f64 = 0.5;
 /// is looked for.
 const COMPARED: usize = 64;
 
-/// Fewest messages of a talk of which this is told. In a shorter one people answer for each other.
-const LEAST_MESSAGES: usize = 300;
-
 impl RankingInput<'_> {
     /// How far words and meaning of the best fact about others that has a word of the question
     /// exceed those of the best fact about the speakers whom it names; 0 if it names none, and in
     /// a short talk. A fact of another speaker that mentions a named one may answer, so it is
-    /// passed over; a stated fact counts as theirs.
+    /// passed over; one that quotes nobody (stated, or written by a model) counts as theirs.
     pub(crate) fn others_lead(&self) -> f64 {
         let (query, index) = (self.query, self.corpus.messages());
-        if query.named.is_empty() || index.len() < LEAST_MESSAGES {
+        if query.named.is_empty() || index.len() < TELLING_MESSAGES {
             return 0.0;
         }
         let scores = self.fact_scores();
@@ -42,8 +39,8 @@ impl RankingInput<'_> {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(new) => *new.insert(query.names(index, name)),
             };
-            let is_stated = || self.corpus.fact(*slot).is_some_and(|fact| fact.quote.is_none());
-            let is_named = is_named || is_stated();
+            let is_named =
+                is_named || self.corpus.fact(*slot).is_some_and(|fact| fact.quote.is_none());
             if is_named {
                 own = own.max(value);
             }
