@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -21,8 +22,10 @@ HEAD = """# Commands
 
 <!-- Written by tools/cli_reference.py from the parser: change that, then run it. -->
 
-`episodica COMMAND`, each with its arguments ([guide](../guide/command_line.md)). Exit status: 0 for
-success, 1 for a failure, 2 for wrong arguments.
+Each `episodica COMMAND` with the names and defaults of its options; `episodica COMMAND --help`
+explains them, [the guide](../guide/command_line.md) has examples and the exit status. Arguments in
+brackets may be left out, `USER` if the store has only one. An `ID` may be a URI, a `QUERY` or a
+`FILE` that is read `-`: standard input.
 
 ## Options of every command
 
@@ -30,14 +33,16 @@ Before or after the command.
 
 """
 SHARED = """
-## Arguments of several commands
+## Options of several commands
 
 *Filters* are `--since`, `--until`, `--session`, `--agent` and `--where`.
 
 """
 FILTERS = ["--since", "--until", "--session", "--agent", "--where"]
-# From this number of commands on, an argument is described once for all of them.
+# From this number of commands on, an option is described once for all of them.
 MANY = 2
+# A longer list of choices is cut in the lines of commands.
+MAX_CHOICES = 70
 
 
 def main() -> int:
@@ -62,7 +67,7 @@ def page() -> str:
     many: dict[str, str] = {}  # by name: the most common meaning
     named = {row(one): name(one) for one in taken}
     for text, count in Counter(map(row, taken)).most_common():
-        if count >= MANY:
+        if count >= MANY and text.startswith("* `-"):
             many.setdefault(named[text], text)
     parts = [HEAD, *map(row, common), SHARED, *(many[one] for one in sorted(many))]
     return "".join([*parts, *sections(commands, "", names, set(many.values()))])
@@ -97,16 +102,16 @@ def sections(
         command, title = commands.choices[called], f"{before}{called}"
         inner = [one for one in command._actions if isinstance(one, argparse._SubParsersAction)]
         taken = arguments(command, common)
-        own = [row(one) for one in taken if row(one) not in shared]
-        also = [name(one) for one in taken if one.option_strings and row(one) in shared]
-        text = command.description or f"{helps[called][:1].upper()}{helps[called][1:]}."
+        options = [one for one in taken if one.option_strings]
+        own = [brief(one) for one in options if row(one) not in shared]
+        also = [name(one) for one in options if row(one) in shared]
+        text = (command.description or helps[called]).removesuffix(".")
+        text = f"{text[:1].upper()}{text[1:]}."
         if set(FILTERS) <= set(also):
             also = [*(one for one in also if one not in FILTERS), "filters"]
-        if also:
-            rest = ", ".join("*filters*" if one == "filters" else f"`{one}`" for one in also)
-            own.append(f"* also {rest}\n")
-        line = heading(title, command, taken)
-        yield "".join([f"\n## `{line}`\n\n{text}\n", *["\n"][: len(own)], *own])
+        own += ["*filters*" if one == "filters" else f"`{one}`" for one in also]
+        line = f"\n{', '.join(own)}\n" if own else ""
+        yield f"\n## `{heading(title, command, taken)}`\n\n{text}\n{line}"
         for one in inner:
             yield from sections(one, f"{title} ", common, shared)
 
@@ -123,6 +128,15 @@ def row(one: argparse.Action) -> str:
     value = f" {metavar(one)}" if one.option_strings and one.nargs != 0 else ""
     names = ", ".join(f"`{form}{value}`" for form in one.option_strings or [name(one)])
     return f"* {names}: {one.help or 'the user; may be left out if the store has only one'}\n"
+
+
+def brief(one: argparse.Action) -> str:
+    """An option with its default; a long list of choices is cut."""
+    value = f" {metavar(one)}" if one.nargs != 0 else ""
+    if len(value) > MAX_CHOICES:
+        value = value.partition(",")[0] + ",…}"
+    default = re.search(r"\((default[^()]*)\)", one.help or "")
+    return f"`{name(one)}{value}`{f' ({default[1]})' if default else ''}"
 
 
 def name(one: argparse.Action) -> str:

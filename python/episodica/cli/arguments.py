@@ -39,7 +39,7 @@ _FILE = (
 _FORMAT = "the format of the file (default: its content tells)"
 _PAIRS = "the file's keys or columns: `content=KEY,speaker=KEY,timestamp=KEY`"
 _SECRETS = "keys, passwords and card numbers (default mask)"
-_AGAIN = "what was deleted since: leave it out (default) or add it again"
+_AGAIN = "records deleted since: leave them out (default) or add them again"
 _EPILOG = """\
 data goes to stdout (one JSON document with --json), everything else to stderr.
 examples:
@@ -202,11 +202,11 @@ class CommandLine:
         _add_ranking(explain, 2)
         option(explain, "--id ID", "why this record comes, or what leaves it out")
         option(explain, "--max-tokens N", "with --id: of the context", default=2000)
-        told = "what answers a question and was not given before"
+        told = "write the memories for a question that were not given before"
         recalled = self._add("recall", commands.recall, told)
         _add_words(recalled)
         option(recalled, "--max-tokens N", "of the whole conversation", default=4000)
-        state = option(recalled, "--state FILE", "keeps what was given; made if it is missing")
+        state = option(recalled, "--state FILE", "keeps the lines given; made if it is missing")
         self.files.append(state)
         context = self._add("context", commands.context, "pack memories into text for a prompt")
         _add_words(context)
@@ -240,10 +240,10 @@ class CommandLine:
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
         history.add_argument("id", metavar="ID", help="id or URI of a record")
-        known = self._add("profile", overviews.profile, "show what is known about a user")
+        known = self._add("profile", overviews.profile, "show the facts about a user")
         _add_user(known)
         overviews.add_profile_arguments(known)
-        later = "list what was said later about the same thing"
+        later = "list later words about the same thing"
         changed = self._add("changes", overviews.changes, later)
         _add_user(changed)
         overviews.add_changes_arguments(changed)
@@ -271,8 +271,8 @@ class CommandLine:
         _add_user(fading)
         weaker = "only records weaker than this, 0 to 1 (default 0.05; 1 for any)"
         option(fading, "--strength N", weaker, type=float)
-        option(fading, "--older-than N", "minimum age in days", type=float)
-        option(fading, "--unused-for N", "minimum days since the last use", type=float)
+        option(fading, "--older-than DAYS", "minimum age", type=float)
+        option(fading, "--unused-for DAYS", "minimum time since the last use", type=float)
         option(fading, "--max-uses N", "maximum number of uses")
         option(fading, "--max-importance X", f"importance at most: {_LABELS}", type=_importance)
         repeated(fading, "--kind", "only this category", choices=FACT_KINDS)
