@@ -1,4 +1,4 @@
-"""Each dependency has its reason in CONTRIBUTING.md, and each reason its dependency."""
+"""Each dependency has its reason next to it, in Cargo.toml or pyproject.toml."""
 
 import re
 import tomllib
@@ -6,47 +6,52 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+MANIFESTS = [*(ROOT / "src").glob("*/Cargo.toml"), ROOT / "benches" / "Cargo.toml"]
+KINDS = ("dependencies", "build-dependencies", "dev-dependencies")
+REQUIREMENT = re.compile(r'"[\w.-]+[<>=~]=|^[\w-]+ = (?:"|\{ version)')
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def reasons(language: str) -> list[str]:
-    """Names in the first column of the table for `language`, in its order."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = text.partition(f"| {language} | why |\n|---|---|\n")[2].partition("\n\n")[0]
-    return [
-        name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1])
-    ]
+def table(path: Path, header: str) -> list[str]:
+    """The lines of a table."""
+    text = path.read_text(encoding="utf-8")
+    return text.partition(f"\n{header}\n")[2].partition("\n[")[0].splitlines()
+
+
+def unexplained(lines: list[str]) -> list[str]:
+    """Requirements with no comment at their end and none above them in the table."""
+    found, covered = [], False
+    for line in lines:
+        covered = covered or line.startswith("# ")
+        if REQUIREMENT.search(line) and not covered and not re.search(r"  # \S+", line):
+            found.append(line)
+    return found
+
+
+def test_a_dependency_without_a_reason_is_found() -> None:
+    rows = ['serde = "1.0"', 'half = { version = "2" }', "dev = [", '  "ruff==1",', "]"]
+    assert unexplained(rows) == [rows[0], rows[1], rows[3]]
+    assert not unexplained(['serde = "1.0"  # records', "# why", *rows])
 
 
 def test_rust_dependencies_have_reasons() -> None:
-    manifests = [*(ROOT / "src").glob("*/Cargo.toml"), ROOT / "benches" / "Cargo.toml"]
-    members = [read_toml(path) for path in manifests]
-    tables = [
-        member.get(kind, {})
-        for member in members
-        for kind in ("dependencies", "build-dependencies", "dev-dependencies")
-    ]
-    named = {
-        name
-        for table in [*tables, read_toml(ROOT / "Cargo.toml")["workspace"]["dependencies"]]
-        for name in table
-    }
-    names = reasons("Rust")
-    assert names == sorted(names)
-    assert set(names) == {name for name in named if not name.startswith("episodica-")}
+    lines = table(ROOT / "Cargo.toml", "[workspace.dependencies]")
+    listed = set(read_toml(ROOT / "Cargo.toml")["workspace"]["dependencies"])
+    own = {name for name in listed if name.startswith("episodica-")}
+    assert sum(bool(REQUIREMENT.search(line)) for line in lines) == len(listed - own) > 30
+    assert not unexplained(lines)
+    comments = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+    for manifest in map(read_toml, MANIFESTS):
+        named = {name for kind in KINDS for name in manifest.get(kind, {})}
+        assert all(f"`{name}`" in comments for name in named - listed), named
 
 
 def test_python_dependencies_have_reasons() -> None:
-    project = read_toml(ROOT / "pyproject.toml")
-    requirements = [*project["project"]["dependencies"]]
-    for group in [
-        *project["project"]["optional-dependencies"].values(),
-        *project["dependency-groups"].values(),
-    ]:
-        requirements += [one for one in group if isinstance(one, str)]
-    assert set(reasons("Python")) == {
-        re.split(r"[^\w.-]", requirement)[0] for requirement in requirements
-    }
+    path = ROOT / "pyproject.toml"
+    for header in ("[project.optional-dependencies]", "[dependency-groups]"):
+        lines = table(path, header)
+        assert sum(bool(REQUIREMENT.search(line)) for line in lines) > 10
+        assert not unexplained(lines)
