@@ -160,7 +160,7 @@ class Recall:
         return _native.count_tokens(f"{self._text}\n{new}" if self._text else new)
 
     def _lines(self, question: str, most: int) -> tuple[str, dict[str, _Given]]:
-        """The new lines for a question, at most ``most`` tokens, and what they give."""
+        """The new lines for a question, at most ``most`` tokens, and the records in them."""
         length = most
         for _ in range(_ATTEMPTS):
             packed = self._ask(question, length)
@@ -207,7 +207,7 @@ class Recall:
 
 @dataclass(slots=True)
 class _Given:
-    """What was given of a record: the digests of its lines, and whether one of them is whole."""
+    """The digests of the lines given of a record, and whether one of them is whole."""
 
     head: str
     speaker: str
@@ -221,7 +221,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What stands in a context under a heading: a record's line and its further lines."""
+    """A record in a context under a heading: its line and its further lines."""
 
     name: str
     head: str

@@ -170,7 +170,7 @@ def _made(
     if timestamp is None and isinstance(metadata, Mapping):
         timestamp, untimed = time_in(metadata)
         done.untimed.update(untimed)
-    # What has only the time of its edit was said then at the latest.
+    # A message with only the time of its edit was said then at the latest.
     timestamp = edited if timestamp is None else timestamp
     return {
         "role": role,

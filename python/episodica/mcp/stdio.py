@@ -119,7 +119,7 @@ def _read_lines(
                     hand_over(bytes(line))
                     line.clear()
                 line += rest
-                # What is kept is still longer than a line may be, so the line is refused.
+                # The rest is still longer than a line may be, so the line is refused.
                 del line[_LONGEST_LINE + 1 :]
             hand_over(bytes(line))
             hand_over(None)

@@ -63,6 +63,6 @@ def _branch(session: list[Item], talk: Talk) -> Iterator[Item]:
 
 
 def _node(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What has the id and the parent: the record, or its message."""
+    """The part with the id and the parent: the record, or its message."""
     message = record.get("message")
     return message if "id" not in record and isinstance(message, Mapping) else record

@@ -116,7 +116,7 @@ class _Session:
             self._said(kind, message, record, line)
 
     def end(self) -> None:
-        """Takes what was typed into the queue and stands nowhere else."""
+        """Takes the words typed into the queue that stand nowhere else."""
         for text, when, line in (*self._sent, *self._queue):
             self._say("queue", text, {"timestamp": when}, line)
         if self._copies:

@@ -24,7 +24,7 @@ from .conversation import Conversation, Talk
 from .source import Item, Source
 
 _RECORDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-# Events that tell what was said, and by whom.
+# Events with the words of a speaker, and the role of each.
 _SAID = {"user_message": "user", "agent_message": "assistant"}
 _ITEMS = {"usermessage": "user", "agentmessage": "assistant"}
 # A copy is written at once: its lines are dated within this time of the fork.

@@ -230,7 +230,7 @@ class Talk:
     def speaker(self, *names: object, own: object = None) -> str:
         """The first of the names; of an account without a name, one made of its id and noted.
 
-        Of several accounts with one name, all but the first get their id behind it.
+        Of several accounts with one name, all but the first get their id after it.
 
         A message without a name would be one of the user themselves.
         """

@@ -42,7 +42,7 @@ from .source import Item, Source, is_document
 _HEAD = 1 << 16
 _SAMPLE = 40
 # How JSON begins: with an object, which is no name in braces, or with a list of lists or texts.
-# What is broken in its first line is still JSON if it holds an object or a text.
+# Text broken in its first line is still JSON if it holds an object or a text.
 _OBJECT = re.compile(r"[\s\[]*\{(?![^{}\[\]:\"',\n]+\})")
 _LIST = re.compile(r"\[\s*[\[\"]")
 _HOLDS_VALUES = re.compile(r"[\s\[]*[{\"]")

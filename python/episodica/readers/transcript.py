@@ -74,7 +74,7 @@ _ISOLATES = dict.fromkeys(range(0x2066, 0x206A))
 _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
 # An unknown word for AM or PM, which would become a part of the name.
 _UNKNOWN_HALF = re.compile(r"\s+[^\W\d_]{1,6}\.?(?:\s?[^\W\d_]{1,4}\.?)?\s+[-\u2013\u2014]\s")
-# What stands where a messenger puts the date, in its form.
+# Text in the place and form of a messenger's date.
 _UNDATABLE = re.compile(
     r"\[?(?P<date>[\d?]{1,4}([-/.])[\d?]{1,4}\2[\d?]{1,4},?\s{1,4}\d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
     r"(?:\s?[AaPp]\.?[Mm]\.?)?)\s{0,4}(?:\]|[-\u2013\u2014])\s{1,4}(?P<rest>.*)"

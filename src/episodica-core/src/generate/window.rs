@@ -128,7 +128,7 @@ pub fn read_texts(
     let mut told: Vec<ToldText> = items.values.iter().filter_map(ToldText::read).collect();
     let mut salvaged = items.salvaged || items.lost > 0;
     if let ([length], true) = (lengths, told.iter().all(|one| one.title.is_empty())) {
-        // Models that are shown a single episode may tell it beside the list.
+        // Models that are shown a single episode may tell it next to the list.
         if let Some(found) = json::object_with(answer, &["title"]) {
             salvaged = found.salvaged;
             told = vec![ToldText::of(&found.value.into(), 0..*length)];

@@ -2,8 +2,8 @@
 //!
 //! A file of lines for each day (UTC) below `requests`. All processes append to it without a lock;
 //! the order of its lines decides, so a stopped process delays no other. It has hashes, ids and
-//! counts, no texts, and leaves after two days. Nothing depends on it: whatever stands in its place
-//! is removed, a bad line is skipped, and after a power cut its last lines may be missing.
+//! counts, no texts, and leaves after two days. Nothing depends on it: other things in its place
+//! are removed, a bad line is skipped, and after a power cut its last lines may be missing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -27,7 +27,7 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 pub enum RequestStep<'a> {
     /// It is about to be worked on.
     Begun,
-    /// It is done; a note of what it stored, in JSON.
+    /// It is done; a note of the stored records, in JSON.
     Done(&'a str),
     /// It was refused and stored nothing, so another request may have its name.
     Refused,
@@ -46,12 +46,12 @@ pub struct RequestNote<'a> {
     pub at: Moment,
 }
 
-/// What is known of a request.
+/// A request that was sent before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownRequest {
     /// The hash of its body.
     pub body: String,
-    /// What it stored, if it is done.
+    /// The stored records, if it is done.
     pub outcome: Option<String>,
 }
 
@@ -176,7 +176,7 @@ impl RequestLog {
         Err(failed(&path, io::Error::other("the line is missing after it was written")))
     }
 
-    /// Reads what was written since the last look, by whatever process.
+    /// Reads the lines since the last look, of every process.
     fn follow(&self, backend: &dyn FileBackend, state: &mut RequestState, day: i64) -> Result<()> {
         for day in [day - 1, day] {
             let path = self.path(day);
@@ -276,8 +276,8 @@ fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"))
 }
 
-/// Removes what has the name of a file or directory of the record and is none; returns the state
-/// of what it left. Follows no link.
+/// Removes an entry of another kind than `wanted`; returns the state of one that stays. Follows no
+/// link.
 fn make_room(
     backend: &dyn FileBackend,
     path: &Path,

@@ -48,7 +48,8 @@ pub(crate) fn shown_in_all(earlier: &Episode, next: &[String]) -> Vec<String> {
     ids.into_iter().cloned().collect()
 }
 
-/// Messages as a model is shown them, with what it is shown beside them.
+/// Messages as a model is shown them, with the facts and earlier messages next
+/// to them.
 pub(crate) struct ShownWindow<'a> {
     /// The messages as they were said.
     pub messages: &'a [Arc<Message>],

@@ -205,7 +205,7 @@ pub(crate) fn follow_edits(
     Ok(())
 }
 
-/// What follows from edits.
+/// The records that edits change.
 struct EditedRecords {
     /// Every version that holds now, oldest first.
     versions: Vec<Arc<Message>>,
@@ -223,7 +223,7 @@ struct EditedRecords {
 }
 
 impl EditedRecords {
-    /// What follows from the awaited edits, while the view still has the earlier words.
+    /// The records that the awaited edits change, while the view still has the earlier words.
     fn of(services: &EngineServices, user: &OpenUser, control: &dyn CallControl) -> Result<Self> {
         let edits = user.view.read().backlog.edits().clone();
         let newest = |id: &str| edits.get(id).and_then(|versions| versions.last());

@@ -177,7 +177,7 @@ struct NewRecords {
     facts: Vec<Arc<SemanticMemory>>,
 }
 
-/// What is known of the records of a file.
+/// The ids of the records of a file.
 #[derive(Default)]
 struct FileIds {
     /// The latest versions that the file adds.
@@ -254,7 +254,7 @@ impl NewRecords {
             if ids.withholds(said.map(|one| &one.message_id))
                 || is_deleted(deleted, user, &episode.episode_id)
             {
-                // Its narrative may tell what was deleted. A new one is formed from what is left.
+                // Its narrative may tell of deleted messages. A new one is formed from the rest.
                 ids.withhold(&episode.episode_id, report);
                 continue;
             }

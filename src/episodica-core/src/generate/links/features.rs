@@ -39,7 +39,7 @@ const NEARLY_EQUAL: f32 = 0.75;
 /// Number of pieces from the beginning of a sentence that its heads read.
 const HEAD_PIECES: usize = 96;
 
-/// What is compared of a sentence.
+/// The parts of a sentence that are compared.
 #[derive(Debug, Clone)]
 pub(super) struct SentencePieces {
     /// Distinct pieces that say something, ascending, each with its rarity.

@@ -19,7 +19,7 @@ pub(super) struct StaleLines {
     pub facts: HashSet<u64>,
 }
 
-/// What a line says of its record: the id, and the ids of what it was written from.
+/// The record of a line: its id, and the ids of its sources.
 pub(super) struct LineOrigin {
     pub id: String,
     pub from: Vec<String>,

@@ -166,7 +166,7 @@ fn bare_length(rest: &str, is_parameter: bool) -> Option<usize> {
 }
 
 /// True for a word that can only be a password by its place: `PGPASSWORD=…`, `"password": "…"`,
-/// in a record of other names and values, alone behind a colon.
+/// in a record of other names and values, alone after a colon.
 fn is_surely_value(
     text: &str,
     way: Way,

@@ -59,7 +59,7 @@ pub(super) fn is_code(value: &str) -> bool {
         && !"0123456789 9876543210".contains(value)
 }
 
-/// A number that opens something and stands directly behind its name: four to eight digits, but no
+/// A number that opens something and stands directly after its name: four to eight digits, but no
 /// year and no date.
 pub(super) fn is_short_code(value: &str) -> bool {
     let digits = value.as_bytes();
