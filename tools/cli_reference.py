@@ -22,14 +22,12 @@ HEAD = """# Commands
 
 <!-- Written by tools/cli_reference.py from the parser: change that, then run it. -->
 
-Each `episodica COMMAND` with the names and defaults of its options; `episodica COMMAND --help`
-explains them, [the guide](../guide/command_line.md) has examples and the exit status. Arguments in
-brackets may be left out, `USER` if the store has only one. An `ID` may be a URI, a `QUERY` or a
-`FILE` that is read `-`: standard input.
+Each `episodica COMMAND` with its options and their defaults; `episodica COMMAND --help` explains
+them, [the guide](../guide/command_line.md) has examples. Arguments in brackets may be left out,
+`USER` if the store has only one. An `ID` may be a URI, a `QUERY` or a `FILE` to read `-`: standard
+input.
 
 ## Options of every command
-
-Before or after the command.
 
 """
 SHARED = """

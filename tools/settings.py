@@ -30,13 +30,12 @@ HEAD = """# Settings
 <!-- Written by tools/settings.py from the engine's table of settings: change that, then run it. -->
 
 A setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an environment variable
-(`EPISODICA_BUFFER_SIZE_MAX`) or a line of a TOML file; [the guide](../guide/settings.md) says which
-of them wins.
+(`EPISODICA_BUFFER_SIZE_MAX`) or a line of a TOML file: [which of them wins](../guide/settings.md).
 
 <div class="figures names" markdown>
 
-| Setting | Values | Default | Meaning |
-|---|---|---|---|
+| Setting | Values (default) | Meaning |
+|---|---|---|
 """
 TAIL = """
 </div>
@@ -45,9 +44,9 @@ TAIL = """
 in a TOML file, `EPISODICA_LLM_...` and `EPISODICA_EMBEDDING_...` in the environment. One string
 names an embedding model, too: `embedding = "ollama:nomic-embed-text"`, or `EPISODICA_EMBEDDING`.
 
-`keep_thinking` (bool, default `False`) keeps what a model thought before it answered (parts of
-type `thinking` or `reasoning`, `reasoning_content`, `<think>`) as its words. Otherwise every way in
-leaves it out and says so in `AddResult.notes`.
+`keep_thinking` (bool, default `False`) keeps the thinking of a model (parts of type `thinking` or
+`reasoning`, `reasoning_content`, `<think>`) as its words. Otherwise every way in leaves it out and
+says so in `AddResult.notes`.
 
 ::: episodica.MemoryConfig
     options: {filters: ["!^_"]}
@@ -123,8 +122,8 @@ def page(table: list[dict[str, Any]]) -> str:
 
 def line(row: dict[str, Any]) -> str:
     """The setting as a row of the page's table."""
-    cells = (f"`{row['name']}`", shown_values(row), f"`{python_value(row)}`", row["documentation"])
-    return f"| {' | '.join(cells)} |\n"
+    values = f"{shown_values(row)} (`{python_value(row)}`)"
+    return f"| `{row['name']}` | {values} | {row['documentation']} |\n"
 
 
 if __name__ == "__main__":

@@ -111,8 +111,8 @@ class CommandLine:
         self.folders.append(store)
         add("--tenant T", "the tenant (default: $EPISODICA_TENANT, then `default`)", tenant)
         zone = (
-            "time zone in which dates are shown, and the times of chat files without an offset are "
-            "read, like `Europe/Paris` (default: the message's, and UTC)"
+            "time zone of dates shown, and of times without an offset in chat files, "
+            "like `Europe/Paris` (default: the message's, and UTC)"
         )
         add("--timezone ZONE", zone)
         add("--json", "print JSON", False)
