@@ -145,6 +145,19 @@ def test_a_stated_fact_answers(memory: MemorySystem) -> None:
     assert memory.context("u", "What is Emil allergic to?").found
 
 
+@pytest.mark.parametrize(
+    ("subject", "found"),
+    [(None, True), ("Emil", True), ("Vera", True), ("Nora", False), ("Nora's sister", False)],
+)
+def test_a_stated_fact_about_another_speaker_answers_nothing(
+    memory: MemorySystem, subject: str | None, found: bool
+) -> None:
+    told(memory, long_talk(TALK))
+    memory.remember("u", "is allergic to walnuts and wasps.", subject=subject)
+    assert memory.context("u", "Is Emil allergic to wasps?").found is found
+    assert memory.context("u", "Is Nora allergic to wasps?").found is (subject != "Emil")
+
+
 def test_a_context_that_was_not_found_says_so(memory: MemorySystem) -> None:
     told(memory, long_talk(TALK))
     wrong = memory.context("u", "What did Nora paint yellow?")

@@ -116,14 +116,26 @@ fn named_speakers<'n>(
     (named, names)
 }
 
+/// True if `name` has a word by which a speaker is named.
+pub(super) fn is_speaker(index: &MessageIndex, name: &str) -> bool {
+    let folded = fold(name);
+    !named_speakers(&folded, &words_of(&folded), index).0.is_empty()
+}
+
+/// The distinct words of a folded text.
+fn words_of(folded: &str) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for_each_word(folded, |word, _| {
+        words.insert(word.to_owned());
+    });
+    words
+}
+
 impl ParsedQuery {
     /// Parses a question about the messages in `index`.
     pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
         let folded = fold(text);
-        let mut words: BTreeSet<String> = BTreeSet::new();
-        for_each_word(&folded, |word, _| {
-            words.insert(word.to_owned());
-        });
+        let words = words_of(&folded);
         let tongue = QueryLanguage::of(words.iter().map(String::as_str));
         let (named, names) = named_speakers(&folded, &words, index);
         // Names in scripts without spaces are removed from their run before the run is split.

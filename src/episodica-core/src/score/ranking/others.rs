@@ -1,10 +1,9 @@
 //! Whether a question about one speaker is answered by what only others say of themselves.
 
-use std::collections::hash_map::Entry;
-
 use rustc_hash::FxHashMap;
 
 use super::asked::RankingInput;
+use crate::score::query::is_speaker;
 use crate::score::{FactTerms, TELLING_MESSAGES, estimate_fact, top_k};
 use crate::text::is_cjk;
 use crate::text::script::is_alphanumeric;
@@ -20,7 +19,8 @@ impl RankingInput<'_> {
     /// How far words and meaning of the best fact about others that has a word of the question
     /// exceed those of the best fact about the speakers whom it names; 0 if it names none, and in
     /// a short talk. A fact of another speaker that mentions a named one may answer, so it is
-    /// passed over; one that quotes nobody (stated, or written by a model) counts as theirs.
+    /// passed over; one that quotes nobody (stated, or written by a model) counts as theirs unless
+    /// its subject is another speaker.
     pub(crate) fn others_lead(&self) -> f64 {
         let (query, index) = (self.query, self.corpus.messages());
         if query.named.is_empty() || index.len() < TELLING_MESSAGES {
@@ -31,16 +31,16 @@ impl RankingInput<'_> {
         let terms = FactTerms { tokens: 0.0, vector_weight, current: false, about_named: false };
         let mut slots = scores.candidates();
         slots.retain(|slot| !self.corpus.is_fact_hidden(*slot));
+        // Whether the question names a subject, and whether the subject is a speaker.
         let (mut own, mut subjects) = (0.0_f64, FxHashMap::default());
         let of_others = |slot: &u32| {
             let value = estimate_fact(scores, *slot, terms).max(0.0);
             let (number, name) = self.corpus.subject(*slot);
-            let is_named = match subjects.entry(number) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => *new.insert(query.names(index, name)),
-            };
-            let is_named =
-                is_named || self.corpus.fact(*slot).is_some_and(|fact| fact.quote.is_none());
+            let (is_named, speaks) = *subjects
+                .entry(number)
+                .or_insert_with(|| (query.names(index, name), is_speaker(index, name)));
+            let quotes_nobody = || self.corpus.fact(*slot).is_some_and(|one| one.quote.is_none());
+            let is_named = is_named || !speaks && quotes_nobody();
             if is_named {
                 own = own.max(value);
             }
