@@ -32,14 +32,8 @@ HEAD = """# Settings
 A setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an environment variable
 (`EPISODICA_BUFFER_SIZE_MAX`) or a line of a TOML file: [which of them wins](../guide/settings.md).
 
-<div class="figures names" markdown>
-
-| Setting | Values (default) | Meaning |
-|---|---|---|
 """
 TAIL = """
-</div>
-
 `llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`: tables `[llm]` and `[embedding]`
 in a TOML file, `EPISODICA_LLM_...` and `EPISODICA_EMBEDDING_...` in the environment. One string
 names an embedding model, too: `embedding = "ollama:nomic-embed-text"`, or `EPISODICA_EMBEDDING`.
@@ -121,9 +115,9 @@ def page(table: list[dict[str, Any]]) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    """The setting as a row of the page's table."""
-    values = f"{shown_values(row)} (`{python_value(row)}`)"
-    return f"| `{row['name']}` | {values} | {row['documentation']} |\n"
+    """The setting as an item of the page's list."""
+    values = f"{shown_values(row)}; default `{python_value(row)}`"
+    return f"* `{row['name']}` ({values}): {row['documentation']}\n"
 
 
 if __name__ == "__main__":
