@@ -178,3 +178,22 @@ def test_the_command_lists_and_decides(
     assert "kept: new" in capsys.readouterr().out
     assert main(["changes", *store, "--user", "ida", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["kept"] == "new"
+
+
+def test_each_linked_later_message_is_a_line_of_its_own(tmp_path: Path) -> None:
+    asked = "Does the choir of town {} meet in a school or a gym, and is there a locker?"
+    said = [("2025-01-10", "Ida", f"{TUESDAY} {GYM}")]
+    said += [(f"2025-01-{day}", "Ben", asked.format(day)) for day in range(11, 27)]
+    said += [("2025-02-10", "Ida", THURSDAY), ("2025-02-11", "Ida", POOL)]
+    with MemorySystem(tmp_path / "store") as memory:
+        for number, (day, name, text) in enumerate(said):
+            one = message(day, text, message_id=f"m{number}")
+            memory.add_messages("ida", [one | {"name": name}])
+        memory.flush("ida")
+        memory.wait("ida")
+        question = "When does the choir meet in the old school, and which locker number is Ida's?"
+        packed = memory.context("ida", question, max_tokens=150)
+        assert packed.reasons == {"m17": "later", "m18": "later"}
+        # What no hit says is about another part of the message.
+        cat = memory.context("ida", "school", max_tokens=60)
+        assert "m18" not in cat.reasons

@@ -34,8 +34,8 @@ mod windowed;
 pub use condition::MetadataFilter;
 pub use context::{
     ContextCandidates, ContextParts, ContextWords, EpisodeSummary, FactSection, KnownFact,
-    LineMark, LineReason, Outdated, OutputForm, Parts, Successors, is_date, later_mark, pack,
-    unmarked, without_contexts,
+    LaterWords, LineMark, LineReason, Outdated, OutputForm, Parts, Successors, is_date, later_mark,
+    pack, unmarked, without_contexts,
 };
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::{ScoreTerm, TermDetail};

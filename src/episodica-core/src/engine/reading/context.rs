@@ -11,7 +11,7 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::memory::recalled::own_parts;
 use crate::engine::memory::view::UserView;
 use crate::engine::reading::hits::{HitBuilder, RankedSlot};
-use crate::engine::reading::later::later_marks;
+use crate::engine::reading::later::later_words;
 use crate::engine::reading::search::{MAX_TOP_K, SearchRun, merge, numbered};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
@@ -315,7 +315,7 @@ impl ContextSources {
             facts: &facts,
             asked: self.asked.len(),
             admits: &admits,
-            later: &|slot| later_marks(view, zone, words, slot, &admits),
+            later: &|slot| later_words(view, zone, words, slot, &admits),
             outdated: &self.outdated,
             summaries: &summaries,
             words,

@@ -2,24 +2,26 @@
 
 use crate::clock::DisplayZone;
 use crate::engine::memory::view::UserView;
-use crate::score::{ContextWords, LineMark, later_mark};
+use crate::score::{ContextWords, LaterWords, later_mark};
 
-/// The marks of a message: after each part about which something was said later, the latest words
-/// of a message that `admits` lets in.
-pub(super) fn later_marks(
+/// What was said later about each part of a message: the latest words of a message that `admits`
+/// lets in.
+pub(super) fn later_words(
     view: &UserView,
     zone: &DisplayZone,
     told_in: &ContextWords,
     message: u32,
     admits: &dyn Fn(u32) -> bool,
-) -> Vec<LineMark> {
+) -> Vec<LaterWords> {
     let Some(pairs) = view.shown_links().of_messages.get(&message) else { return Vec::new() };
     let content = &view.messages.get(message).content;
-    let mut marks: Vec<LineMark> = Vec::new();
+    let mut found: Vec<LaterWords> = Vec::new();
     for pair in pairs {
-        if !view.sources.get(pair.1).iter().all(|later| admits(*later)) {
+        let later = view.sources.get(pair.1);
+        let Some(message) = later.last().filter(|_| later.iter().all(|later| admits(*later)))
+        else {
             continue;
-        }
+        };
         let Some(linked) = view.linked_facts(*pair).filter(|linked| !linked.is_settled()) else {
             continue;
         };
@@ -27,11 +29,12 @@ pub(super) fn later_marks(
         let (Some(said), Some([_, words])) = (said, linked.words()) else { continue };
         let Some(at) = end_of_words(content, linked.link.old_span) else { continue };
         // The pairs of a message begin with the latest.
-        if !marks.iter().any(|(known, _)| *known == at) {
-            marks.push((at, later_mark(told_in, zone.show(said).local().date(), words)));
+        if !found.iter().any(|known| known.mark.0 == at) {
+            let mark = (at, later_mark(told_in, zone.show(said).local().date(), words));
+            found.push(LaterWords { mark, message: *message });
         }
     }
-    marks
+    found
 }
 
 /// The byte after the last letter or digit of a span of code points.

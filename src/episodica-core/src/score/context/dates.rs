@@ -20,6 +20,15 @@ use crate::text::time::{NamedDates, TimeMention, day_marks, mentions_after};
 /// A mark and its place in a message, in bytes: after "yesterday", " [7 May 2023]".
 pub type LineMark = (usize, String);
 
+/// A part of a message about which something was said later.
+#[derive(Debug, Clone)]
+pub struct LaterWords {
+    /// The mark after the part.
+    pub mark: LineMark,
+    /// The message that says it.
+    pub message: u32,
+}
+
 /// Maximum length of the later words, in characters.
 const MAX_LATER: usize = 240;
 
@@ -59,7 +68,7 @@ fn is_later(mark: &str) -> bool {
 pub(super) struct LineDates<'a> {
     index: &'a MessageIndex,
     zone: &'a DisplayZone,
-    later: &'a dyn Fn(u32) -> Vec<LineMark>,
+    later: &'a dyn Fn(u32) -> Vec<LaterWords>,
     known: RefCell<FxHashMap<u32, Rc<[LineMark]>>>,
 }
 
@@ -67,14 +76,14 @@ impl<'a> LineDates<'a> {
     pub fn new(
         index: &'a MessageIndex,
         zone: &'a DisplayZone,
-        later: &'a dyn Fn(u32) -> Vec<LineMark>,
+        later: &'a dyn Fn(u32) -> Vec<LaterWords>,
     ) -> Self {
         Self { index, zone, later, known: RefCell::default() }
     }
 
-    /// True if something was said later about a part of a message.
-    pub fn has_later(&self, slot: u32) -> bool {
-        self.of(slot).iter().any(|(_, mark)| is_later(mark.trim_start()))
+    /// What was said later about parts of a message.
+    pub fn said_later(&self, slot: u32) -> Vec<LaterWords> {
+        (self.later)(slot)
     }
 
     /// The marks of a message, ascending. Days are those of the speaker's clock. What the heading
@@ -93,7 +102,7 @@ impl<'a> LineDates<'a> {
             let is_plain = message.timestamp.local().date() == heading;
             found.retain(|mention| !is_plain || !is_in_heading(mention, heading));
             let mut marks = day_marks(content, &found);
-            marks.extend((self.later)(slot));
+            marks.extend(self.said_later(slot).into_iter().map(|words| words.mark));
             marks.sort_by_key(|(at, _)| *at);
             marks.into()
         };

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::dates::LineMark;
+use super::dates::LaterWords;
 use super::excerpt::Parts;
 use super::form::OutputForm;
 use super::text::{EpisodeSummary, KnownFact, Outdated};
@@ -35,8 +35,8 @@ pub struct ContextCandidates<'a> {
     pub admits: &'a dyn Fn(u32) -> bool,
     /// Messages with superseded content.
     pub outdated: &'a Outdated,
-    /// The marks on a message about which something was said later.
-    pub later: &'a dyn Fn(u32) -> Vec<LineMark>,
+    /// What was said later about parts of a message.
+    pub later: &'a dyn Fn(u32) -> Vec<LaterWords>,
     /// Summaries of episodes.
     pub summaries: &'a [EpisodeSummary],
     /// The words of headings and marks.

@@ -22,7 +22,7 @@ mod tests;
 mod text;
 mod wording;
 
-pub use dates::{LineMark, later_mark, unmarked};
+pub use dates::{LaterWords, LineMark, later_mark, unmarked};
 pub use excerpt::Parts;
 pub use form::{FactSection, OutputForm};
 pub use material::{ContextCandidates, ContextParts, LineReason};

@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
 use super::bearing::Bearing;
-use super::dates::LineDates;
+use super::dates::{LaterWords, LineDates};
 use super::excerpt::{ExcerptTerms, Parts, ScoredSentences};
 use super::exchange::{question_of, reply_to, said_later};
 use super::material::{ContextCandidates, ContextParts, LineReason};
@@ -39,6 +39,8 @@ const COMPANIONS: f64 = 0.1;
 /// included; for the best one, one more for every [`LATER_TOKENS`] of the budget.
 pub(super) const BEST: usize = 3;
 const LATER_TOKENS: usize = 400;
+/// Number of hits among which linked later words are included as a line.
+const LATER_HITS: usize = 20;
 /// Fewest tokens by which a quotation is made longer.
 const LONGER: usize = 16;
 /// Tokens of the shortest line.
@@ -192,6 +194,7 @@ impl PackingRun<'_> {
                     let whole = if by_agent { half } else { limit };
                     let block = if messages == 0 { half } else { SPAN };
                     self.add_message(slot, Entry { limit, whole, block })?;
+                    self.add_later_words(slot)?;
                     if *room >= SHORTEST {
                         self.add_companions(slot, messages, room)?;
                     }
@@ -320,6 +323,24 @@ impl PackingRun<'_> {
             if self.is_companion(companion)? && self.add_message(companion, entry)? {
                 self.reasons.insert(companion, reason);
                 *room = room.saturating_sub(self.used - before);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the messages that say more about parts of an included message, if they are short and
+    /// among the best hits: what ranks lower is about another part of the message.
+    fn add_later_words(&mut self, slot: u32) -> Result<()> {
+        if self.foreign || self.material.query.asks_past || !self.inside.contains(&slot) {
+            return Ok(());
+        }
+        let entry = Entry { limit: self.budget, whole: self.companions_tokens(), block: 0 };
+        let hits = &self.material.messages[..LATER_HITS.min(self.material.messages.len())];
+        for LaterWords { message, .. } in self.writer.dates.said_later(slot) {
+            let tokens = self.writer.message_tokens(message, entry.whole)?;
+            let bears = hits.iter().any(|hit| hit.slot == message);
+            if bears && tokens <= entry.whole && self.add_message(message, entry)? {
+                self.reasons.insert(message, LineReason::Later);
             }
         }
         Ok(())

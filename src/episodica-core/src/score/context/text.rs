@@ -224,7 +224,7 @@ impl<'a> ContextWriter<'a> {
         let count = || self.line_tokens(slot, None);
         let plain = match self.form {
             // Later words may change from question to question, so their tokens are not kept.
-            OutputForm::Text | OutputForm::Lines if !self.dates.has_later(slot) => {
+            OutputForm::Text | OutputForm::Lines if self.dates.said_later(slot).is_empty() => {
                 self.index.line_tokens(slot, count)?
             }
             _ => count()?,
