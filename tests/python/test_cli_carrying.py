@@ -161,6 +161,34 @@ def test_export_import_backup(filled: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "alice.md").read_text(encoding="utf-8").startswith("# Memories of alice")
 
 
+def test_export_names_its_file_in_any_way(filled: Cli, tmp_path: Path) -> None:
+    for at, words in enumerate((["alice", "F"], ["-o", "F", "alice"], ["alice", "--output", "F"])):
+        name = f"{at}.jsonl"
+        assert filled("export", *(name if one == "F" else one for one in words)).returncode == 0
+        assert (tmp_path / name).stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        ("export", "which file?", "write `episodica export USER FILE.jsonl`"),
+        ("export alice", "which file? `alice` is a user", "`episodica export alice FILE.jsonl`"),
+        ("export x.jsonl alice", "no such user: `x.jsonl`", "`episodica export alice x.jsonl`"),
+        ("export alice bob x.jsonl", "more than a user and a file", "export USER FILE.jsonl`"),
+        ("export alice x.jsonl --user bob", "more than a user and a file", "USER FILE.jsonl`"),
+        ("export alice bob -o x.jsonl", "more than a user and a file", "USER FILE.jsonl`"),
+        ("export -o x.jsonl", "which user?", "the store has `alice`, `bob`"),
+        ("export alise -o x.jsonl", "no such user: `alise`", "did you mean `alice`?"),
+        ("plot map x.png", "a picture is no user: `x.png`", "`episodica plot map -o x.png`"),
+    ],
+)
+def test_errors_of_files_name_the_remedy(filled: Cli, words: str, error: str, hint: str) -> None:
+    done = filled(*words.split())
+    assert done.returncode == 1
+    assert error in done.stderr
+    assert f"hint: {hint}" in done.stderr or hint in done.stderr.split("hint: ")[1]
+
+
 def test_standard_input_and_formats(cli: Cli, root: Path) -> None:
     text = "Alice: I moved to Lyon.\nBob: Nice!\n"
     done = cli("ingest", "-", "--user", "alice", stdin=text)

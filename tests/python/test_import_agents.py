@@ -10,7 +10,7 @@ import pytest
 
 from episodica import InvalidInputError, MemorySystem
 from episodica.readers import read_conversations
-from episodica.readers.coding import repository, without_insertions
+from episodica.readers.coding import project_after_move, repository, without_insertions
 
 
 def lines(path: Path, records: list[dict[str, Any]]) -> Path:
@@ -425,3 +425,47 @@ def test_a_skill_that_a_person_starts_in_kimi_is_theirs(tmp_path: Path) -> None:
     (tmp_path / "wire.jsonl").write_text(text, encoding="utf-8")
     (talk,) = read_conversations(tmp_path / "wire.jsonl")
     assert [one["content"] for one in talk.messages] == ["I row 0.", "I row 1."]
+
+
+@pytest.mark.parametrize(
+    ("began", "directory", "remote", "project"),
+    [
+        ("/home/ida/billing", "/home/ida/billing/src", None, "billing"),
+        ("/home/ida/billing/src", "/home/ida/billing", None, "src"),
+        ("/home/ida/billing", "/home/ida/shop/src", None, "shop"),
+        ("/home/ida/billing", "/srv/pier", None, "pier"),
+        ("/home/ida/billing/a", "/home/ida/billing/b", "git@x.example:q/billing.git", "billing"),
+        ("C:\\code\\billing", "C:\\code\\shop\\src", None, "shop"),
+        ("/home/ida/billing", None, None, "billing"),
+    ],
+)
+def test_a_session_that_moves_to_another_repository(
+    began: str, directory: str | None, remote: str | None, project: str
+) -> None:
+    assert project_after_move(repository(began, "main", remote), directory) == project
+
+
+def test_each_message_has_its_own_project(tmp_path: Path) -> None:
+    def row(at: int, text: str, directory: str) -> dict[str, Any]:
+        return {
+            "type": "user",
+            "uuid": f"u{at}",
+            "parentUuid": f"u{at - 1}" if at else None,
+            "sessionId": "s1",
+            "isSidechain": False,
+            "timestamp": f"2025-06-01T10:0{at}:00Z",
+            "cwd": directory,
+            "message": {"role": "user", "content": text},
+        }
+
+    said = [("We use Postgres.", "/h/billing"), ("Here it is MySQL.", "/h/shop/src")]
+    rows = [row(at, *one) for at, one in enumerate([*said, ("Postgres again.", "/h/billing/x")])]
+    file = tmp_path / "s1.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+    with MemorySystem(tmp_path / "m") as memory:
+        memory.import_(file, "ida")
+        stored = [one.metadata["project"] for one in memory.messages("ida")]
+        hits = memory.search("ida", "which database?", where={"project": "shop"})
+        assert stored == ["billing", "shop", "billing"]
+        assert all("MySQL" in hit.content for hit in hits)
+        assert hits

@@ -444,3 +444,82 @@ def test_only_line_puts_messages_between_quotation_marks(
     path.write_text(lines.format('"Late"" again,\nsays the sign"') + "\n", encoding="utf-8")
     whole = '"Late"" again,\nsays the sign"'
     assert read(path)[0] == [whole if kept else 'Late" again,\nsays the sign', "Yes."]
+
+
+KAKAO = (
+    "지우 님과 카카오톡 대화\n저장한 날짜 : 2025-03-02 10:00:00\n\n"
+    "--------------- 2025년 3월 1일 토요일 ---------------\n"
+)
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "지우님이 나갔습니다.",
+        "지우님이 들어왔습니다.",
+        "민수님이 지우님을 초대하였습니다.",
+        "지우님을 내보냈습니다.",
+        "Jiwoo left this chatroom.",
+        "Jiwoo joined this chatroom.",
+    ],
+)
+def test_who_comes_and_goes_in_kakaotalk_is_no_word(tmp_path: Path, notice: str) -> None:
+    path = tmp_path / "KakaoTalk.txt"
+    said = f"[민수] [오후 12:03] 나는 부산에 살아\n{notice}\n[민수] [오후 12:04] 안녕\n둘째 줄\n"
+    path.write_text(KAKAO + said, encoding="utf-8")
+    texts, left = read(path)
+    assert texts == ["나는 부산에 살아", "안녕\n둘째 줄"]
+    assert "a notice of the messenger" in left
+
+
+@pytest.mark.parametrize("mark", ["사진", "사진 3장", "동영상", "이모티콘", "삭제된 메시지입니다."])
+def test_media_of_kakaotalk_are_no_words(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "KakaoTalk.txt"
+    said = f"[민수] [오후 12:03] {mark}\n[민수] [오후 12:04] 사진 찍는 걸 좋아해\n"
+    path.write_text(KAKAO + said, encoding="utf-8")
+    assert read(path)[0] == ["사진 찍는 걸 좋아해"]
+
+
+@pytest.mark.parametrize("kind", ["blockquote", "expandable_blockquote"])
+def test_a_quotation_of_telegram_is_marked(tmp_path: Path, kind: str) -> None:
+    quoted = {"type": kind, "text": "I live in Rome\nand keep bees."}
+    parts: list[Any] = ["look:", quoted, "\nno, I live in Bari"]
+    said = [
+        {
+            "id": at,
+            "type": "message",
+            "date": "2025-02-01T10:02:00",
+            "from": "Ola",
+            "date_unixtime": "1738404120",
+            "from_id": "user1",
+            "text": text,
+        }
+        for at, text in enumerate((parts, [quoted], [{"type": "bold", "text": "I"}, " moved"]))
+    ]
+    path = tmp_path / "result.json"
+    chat = {"name": "G", "type": "personal_chat", "id": 7, "messages": said}
+    path.write_text(json.dumps(chat), encoding="utf-8")
+    quote = "> I live in Rome\n> and keep bees."
+    texts = [text.strip() for text in read(path)[0]]
+    assert texts == [f"look:\n{quote}\nno, I live in Bari", quote, "I moved"]
+    with MemorySystem(tmp_path / "m") as memory:
+        memory.import_(path, "ola")
+        memory.flush("ola")
+        told = [one.content for one in memory.semantic_memories("ola") if one.said_by == "user"]
+    assert not any("Rome" in one for one in told)
+
+
+def test_logs_of_weechat(tmp_path: Path) -> None:
+    path = tmp_path / "x.weechatlog"
+    lines = [
+        "2025-02-01 10:00:00\t@ana\tI moved to Bonn",
+        "2025-02-01 10:00:05\t-->\tben (b@x) has joined #x",
+        "2025-02-01 10:00:07\t *\tben waves",
+        "2025-02-01 10:00:09\tben\thi",
+        "2025-02-01 10:00:12\t--\tana is now known as anna",
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    [talk] = read_conversations(path)
+    found = [(one["name"], one["content"]) for one in talk.messages]
+    assert found == [("ana", "I moved to Bonn"), ("ben", "waves"), ("ben", "hi")]
+    assert len(talk.left_out) == 2

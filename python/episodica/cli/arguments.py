@@ -92,7 +92,7 @@ class CommandLine:
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
         )
         self._add_common(sub, first=False)
-        sub.set_defaults(command=command)
+        sub.set_defaults(command=command, parser=sub)
         return sub
 
     def _add_common(self, parser: argparse.ArgumentParser, first: bool) -> None:
@@ -126,13 +126,7 @@ class CommandLine:
         repeated(sample, "--ask QUESTION", "print the context for a question of your own")
         ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
         self._add_file(ingest, _FILE)
-        option(ingest, "-u --user U", "the user, unless the file names its own")
-        option(ingest, "--me NAME", "which of the chat's people the user is (else a note says it)")
-        option(ingest, "--format", _FORMAT, choices=FILE_FORMATS)
-        option(ingest, "--keys PAIRS", _PAIRS, type=transfers.pairs)
-        option(ingest, "--secrets", _SECRETS, choices=POLICIES)
-        option(ingest, "--deleted", _AGAIN, choices=DELETED, default="skip")
-        option(ingest, "--no-flush", "keep the last messages in the buffer")
+        _add_reading(ingest)
         option(ingest, "--dry-run", "add nothing; tell what a language model would cost")
         price = "with `--dry-run`: what a million tokens cost, of prompts and of answers"
         option(ingest, "--price AMOUNT", price, nargs=2, type=float)
@@ -169,21 +163,21 @@ class CommandLine:
         self.files.append(
             exported.add_argument(
                 "words",
-                nargs="+",
+                nargs="*",
                 metavar="FILE",
                 help="the user and the file, `.md` for Markdown, anything else for JSONL; the user "
                 "may be left out if the store has only one",
             )
         )
         option(exported, "--user U", "the user; then only the file is named")
+        self.files.append(option(exported, "-o --output FILE", "the file; then only the user"))
         form = "`tree`: a directory of Markdown files (default: the name tells)"
         option(exported, "--format", form, choices=("jsonl", "markdown", "tree"))
         imported = self._add("import", transfers.import_, "add the memories of an export")
-        self._add_file(imported, "an export of episodica; `-` is standard input")
-        option(imported, "-u --user U", "the user, unless the file names it")
-        option(imported, "--format", _FORMAT, choices=FILE_FORMATS)
-        option(imported, "--secrets", _SECRETS, choices=POLICIES)
-        option(imported, "--deleted", _AGAIN, choices=DELETED, default="skip")
+        export = "an export of episodica, or what `ingest` reads; `-` is standard input"
+        self._add_file(imported, export)
+        _add_reading(imported)
+        imported.set_defaults(dry_run=False, price=None)
         backup = self._add("backup", transfers.backup, "copy the store, while others write")
         self.folders.append(
             backup.add_argument("path", metavar="PATH", help="a directory that does not exist yet")
@@ -352,6 +346,17 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
         "store has only one",
     )
     option(parser, "-u --user U", "the user; then all words are the query")
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that read a file."""
+    option(parser, "-u --user U", "the user, unless the file names its own")
+    option(parser, "--me NAME", "which of the chat's people the user is (else a note says it)")
+    option(parser, "--format", _FORMAT, choices=FILE_FORMATS)
+    option(parser, "--keys PAIRS", _PAIRS, type=transfers.pairs)
+    option(parser, "--secrets", _SECRETS, choices=POLICIES)
+    option(parser, "--deleted", _AGAIN, choices=DELETED, default="skip")
+    option(parser, "--no-flush", "keep the last messages in the buffer")
 
 
 def _add_user(parser: argparse.ArgumentParser) -> None:

@@ -24,19 +24,25 @@ class Parser(argparse.ArgumentParser):
         if choice:
             wrong, _, choices = rest.rpartition(_CHOICES)
             wrong = wrong.removeprefix("'").removesuffix("'")
-            hint = _did_you_mean(near(wrong, re.findall(r"[\w-]+", choices)))
+            known = re.findall(r"[\w-]+", choices)
+            hint = _did_you_mean(near(wrong, known))
             if message.startswith("argument COMMAND"):
                 text = f"unknown command: `{shown(wrong)}`"
                 hint = hint or "`episodica --help` lists the commands"
+            elif not message.startswith("argument -"):
+                # A word in the wrong place is rarely a misspelt choice.
+                text = f"not one of {', '.join(f'`{one}`' for one in known)}: `{shown(wrong)}`"
+                hint = hint or f"one of them comes first: `{self.prog} {known[0]} {shown(wrong)}`"
         elif unknown:
             given = others.split()
             text = f"unknown arguments: `{shown(' '.join(given))}`"
             name = given[0].partition("=")[0]
-            # A hint names only options of this command.
             hint = _did_you_mean(near(name, self.options() - {name}))
+            if not name.startswith("-") and "--output" in self.options():
+                hint = f"name a file with `-o`: `-o {shown(name)}`"
         self.print_usage(sys.stderr)
-        lines = [f"{self.prog}: error: {text}", *([f"hint: {hint}"] if hint else [])]
-        self.exit(2, "\n".join(lines) + "\n")
+        hint = hint or f"`{self.prog} --help` shows the arguments"
+        self.exit(2, f"{self.prog}: error: {text}\nhint: {hint}\n")
 
     def options(self) -> set[str]:
         """The long options of this parser and of its commands."""
@@ -55,6 +61,13 @@ class GroupedParser(Parser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.groups: list[tuple[str, list[str]]] = []
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The arguments; what is not known is an error of the command that it was given to."""
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            getattr(found, "parser", self).error(_UNKNOWN + " ".join(rest))
+        return found
 
     def format_help(self) -> str:
         """The help with the commands in their groups, the options after them."""

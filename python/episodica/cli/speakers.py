@@ -23,6 +23,8 @@ class Speakers:
 
     def __init__(self) -> None:
         self._heard: Counter[str] = Counter()
+        # By the address of each sender of e-mails.
+        self._senders: dict[str, str] = {}
         self._titles: set[str] = set()
         self._owner: str | None = None
 
@@ -33,7 +35,12 @@ class Speakers:
         for message in talk.messages:
             if isinstance(message, Mapping) and message.get("role") == "user":
                 name = message.get("name")
-                self._heard.update([name] if isinstance(name, str) and name.strip() else ())
+                if isinstance(name, str) and name.strip():
+                    self._heard.update([name])
+                    about = message.get("metadata")
+                    address = about.get("from") if isinstance(about, Mapping) else None
+                    if isinstance(address, str):
+                        self._senders.setdefault(address.casefold(), name)
 
     def choose(self, memory: MemorySystem, user: str, me: str | None) -> str | None:
         """Notes in the memory who of them the user is, if it is told; what to say about it."""
@@ -43,15 +50,22 @@ class Speakers:
             _state(memory, user, chosen)
             return f"{user} is {chosen}"
         known = memory.semantic_memories(user, attribute="name", include_archived=True)
+        owner = people_named(self._owner, names.values()) if self._owner else []
+        is_silent = bool(self._owner and names and not owner)
         if (
-            len(names) < _TWO
+            (len(names) < _TWO and not is_silent)
             or user.casefold() in names
             or any(is_own_name(user, one) for one in known)
         ):
             return None
         named = [name for name in names.values() if not name.startswith(NAMELESS)]
-        meant = people_named(user, named)
-        owner = people_named(self._owner, names.values()) if self._owner else []
+        meant = self._named(user, named)
+        if is_silent and not meant and self._owner is not None:
+            _state(memory, user, self._owner)
+            return (
+                f"{user} is {self._owner}, whose account was exported, but these messages are of "
+                f"{_listed(list(names.values()), ' and ')}; `--me NAME` chooses another"
+            )
         others = [name for name in names.values() if not self._is_titled(name)]
         for found, why in (
             (meant, "the only one with this name"),
@@ -72,7 +86,7 @@ class Speakers:
     def _only_one(self, me: str) -> str:
         """The speaker of a name; an error if there is none or several."""
         people = [name for name, _ in self._heard.most_common()]
-        found = people_named(me, people)
+        found = self._named(me, people)
         if len(found) == 1:
             return found[0]
         whose = "several people in the chat are" if found else "nobody in the chat is"
@@ -80,6 +94,11 @@ class Speakers:
             f"{whose} called `{shown(me)}`",
             hint=f"`--me` is one of {_listed(found or people, ' or ')}; the messages are kept",
         )
+
+    def _named(self, name: str, people: list[str]) -> list[str]:
+        """The people of a name or an address."""
+        sender = self._senders.get(name.casefold())
+        return people_named(name, people) if sender is None else [sender]
 
     def _is_titled(self, name: str) -> bool:
         """Whether a chat is named after a person."""

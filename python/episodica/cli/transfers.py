@@ -23,8 +23,9 @@ from ..errors import InvalidInputError, StoreIOError
 from ..forming import estimated
 from ..hints import shown
 from ..inputs.names import keys_of
+from ..layers.folder import is_tree
 from ..progress import ProgressCallback, Reporter
-from ..readers import Conversation, LeftOut, Source, in_file, iter_conversations
+from ..readers import Conversation, LeftOut, Source, in_file, is_nemori, iter_conversations
 from ..readers.source import STDIN
 from ..reports import Estimate, ImportReport
 from ..system import AnyMemory, MemorySystem
@@ -46,7 +47,7 @@ _COUNTS = (
 )
 _ESTIMATED = ("messages", "calls", "prompt_tokens", "completion_tokens")
 _NAMED = ("left_out", "notes")
-_USER_AND_FILE = 2
+_EXPORT = "episodica export USER FILE.jsonl"
 # The most places, or notes, that are listed.
 _PLACES = 3
 _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
@@ -285,17 +286,31 @@ def procedure(args: argparse.Namespace, out: Output) -> None:
 
 
 def import_(args: argparse.Namespace, out: Output) -> None:
-    """Adds what a file holds: an export, or a chat history."""
+    """Adds what a file holds: an export, memories in files, or what ``ingest`` adds."""
+    if not _has_records(args):
+        ingest(args, out)
+        return
     with writing(args, create=True) as memory:
         report = memory.import_(
             args.file,
             args.user,
             format=args.format,
+            keys=args.keys,
             secrets=args.secrets,
             deleted=args.deleted,
             progress=True,
         )
     out.tree(report.to_dict())
+
+
+def _has_records(args: argparse.Namespace) -> bool:
+    """Whether a file has memories, not chats. Standard input, which can be read once, may have."""
+    if args.format is not None:
+        return False
+    if args.file == STDIN or (Path(args.file).is_dir() and is_tree(Path(args.file))):
+        return True
+    with Source(args.file) as source:
+        return is_export(source) or is_nemori(source)
 
 
 def export(args: argparse.Namespace, out: Output) -> None:
@@ -326,17 +341,30 @@ def _to_stdout(memory: AnyMemory, user: str, format: Any) -> None:
 def _user_and_file(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, Path]:
     """The user (by default the store's only one) and the file, which can't be a user's name."""
     words: list[str] = args.words
-    if len(words) > _USER_AND_FILE:
-        raise InvalidInputError(f"more than a user and a file: `{shown(' '.join(words))}`")
-    named = args.user or (words[0] if len(words) == _USER_AND_FILE else None)
-    if args.user is not None and len(words) == _USER_AND_FILE:
-        raise InvalidInputError("two users: one with `--user` and one before the file")
-    if named is None and words[0] in memory.users():
+    file = args.output
+    if file is None and args.user is None and len(words) == 1 and words[0] in memory.users():
         raise InvalidInputError(
             f"which file? `{shown(words[0])}` is a user",
             hint=f"write `episodica export {shown(words[0])} FILE.jsonl`",
         )
-    return known(named, memory) if named else only_user(memory), Path(words[-1])
+    if file is None and words:
+        file, words = words[-1], words[:-1]
+    users = words + ([] if args.user is None else [args.user])
+    if file is None:
+        raise InvalidInputError("which file?", hint=f"write `{_EXPORT}`")
+    if len(users) > 1:
+        raise InvalidInputError(
+            f"more than a user and a file: `{shown(' '.join([*users, file]))}`",
+            hint=f"write `{_EXPORT}`; a name with spaces needs quotes",
+        )
+    if not users:
+        return only_user(memory), Path(file)
+    if file in memory.users() and users[0] not in memory.users():
+        raise InvalidInputError(
+            f"no such user: `{shown(users[0])}`",
+            hint=f"the user comes first: `episodica export {shown(file)} {shown(users[0])}`",
+        )
+    return known(users[0], memory), Path(file)
 
 
 def backup(args: argparse.Namespace, out: Output) -> None:

@@ -23,6 +23,7 @@ from .service import keys_of
 from .stores import filters_of, known, opened, optional_user, user_of, writing
 
 CHARTS = ("timeline", "map", "scores")
+_PICTURES = (".svg", ".png", ".pdf")
 # The most ids of messages that a note names.
 _NAMED = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -180,6 +181,12 @@ def compact(args: argparse.Namespace, out: Output) -> None:
 
 def plot(args: argparse.Namespace, out: Output) -> None:
     """Draws a chart into a file."""
+    picture = args.user_id if args.output is None else None
+    if picture is not None and Path(picture).suffix.lower() in _PICTURES:
+        raise InvalidInputError(
+            f"a picture is no user: `{picture}`",
+            hint=f"name the file with `-o`: `episodica plot {args.chart} -o {picture}`",
+        )
     with opened(args) as memory:
         user = user_of(args, memory)
         charts = memory.plot

@@ -20,6 +20,7 @@ from .coding import (
     add_turns,
     inside,
     own_words,
+    project_after_move,
     repository,
     texts_of,
     turns_of,
@@ -93,7 +94,7 @@ class _Session:
         # Texts in the program's queue, with their times and lines.
         self._queue: list[tuple[str, object, int]] = []
         self._sent: list[tuple[str, object, int]] = []
-        self._project: str | None = None
+        self._began: dict[str, str] = {}
         self._copies = 0
 
     def take(self, record: Mapping[str, Any], line: int) -> None:
@@ -128,11 +129,10 @@ class _Session:
         if not isinstance(directory, str) and not isinstance(branch, str):
             return
         about = repository(directory, branch)
-        # The agent moves into other directories; its session stays one of its repository.
-        self._project = self._project or about.get("project")
+        self._began = self._began or about
         self.talk.about = {**self.talk.about, **about}
-        if self._project:
-            self.talk.about["project"] = self._project
+        if project := project_after_move(self._began, directory):
+            self.talk.about["project"] = project
 
     def _said(
         self, role: str, message: Mapping[str, Any], record: Mapping[str, Any], line: int

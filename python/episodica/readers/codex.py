@@ -19,7 +19,16 @@ from ..dates import rfc3339
 from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from ..inputs.pieces import written
-from .coding import OF_AGENTS, THINKING, Once, add_turns, own_words, repository, texts_of
+from .coding import (
+    OF_AGENTS,
+    THINKING,
+    Once,
+    add_turns,
+    own_words,
+    project_after_move,
+    repository,
+    texts_of,
+)
 from .conversation import Conversation, Talk
 from .source import Item, Source
 
@@ -73,6 +82,7 @@ class _Rollout:
         self._said: Counter[tuple[str, str, str]] = Counter()
         # When each session of this file began, by its head and by its id.
         self._began: dict[str, datetime] = {}
+        self._first_place: dict[str, str] = {}
         self._minted: dict[str, datetime] = {}
         fork = head.get("forked_from_id")
         self._fork = fork if isinstance(fork, str) and fork else None
@@ -116,8 +126,10 @@ class _Rollout:
             git = payload.get("git")
             git = git if isinstance(git, Mapping) else {}
             about = repository(payload.get("cwd"), git.get("branch"), git.get("repository_url"))
-            # A turn in another directory stays one of the session's repository.
-            kept = {key: self.talk.about[key] for key in ("project",) if key in self.talk.about}
+            if kind == "session_meta" or not self._first_place:
+                self._first_place = about
+            project = project_after_move(self._first_place, payload.get("cwd"))
+            kept = {"project": project} if project else {}
             self.talk.about = {**self.talk.about, **about, **kept}
         if kind == "session_meta" and isinstance(payload.get("id"), str):
             session = payload["id"]

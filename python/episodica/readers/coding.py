@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from ..errors import InvalidInputError
@@ -121,10 +121,35 @@ def repository(directory: object, branch: object = None, remote: object = None) 
     return about
 
 
+def project_after_move(began: Mapping[str, Any], directory: object) -> str | None:
+    """The repository of a message that was said in this directory; ``began``: of the first one.
+
+    Inside the first directory and above it, it is the first repository. A folder beside the first
+    directory is another one.
+
+    >>> project_after_move(repository("/home/ann/billing"), "/home/ann/billing/src")
+    'billing'
+    >>> project_after_move(repository("/home/ann/billing"), "/home/ann/shop/src")
+    'shop'
+    """
+    project, first = began.get("project"), began.get("directory")
+    if not (isinstance(directory, str) and directory.strip() and first):
+        return project or None
+    root, here = _path_of(first), _path_of(directory)
+    is_same = root in (here, *here.parents) or here in root.parents or project in here.parts
+    if is_same:
+        return project
+    is_beside = root.parent in here.parents
+    return (here.parts[len(root.parent.parts)] if is_beside else here.name) or project
+
+
 def _name_of(directory: str) -> str:
+    return _path_of(directory).name
+
+
+def _path_of(directory: str) -> PurePath:
     root = _WORKTREES.split(directory, maxsplit=1)[0]
-    path = PureWindowsPath if "\\" in root else PurePosixPath
-    return path(root).name
+    return PureWindowsPath(root) if "\\" in root else PurePosixPath(root)
 
 
 def add_turns(

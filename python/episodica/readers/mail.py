@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
-from email.utils import parseaddr
+from email.utils import getaddresses, parseaddr
 
-from .conversation import NO_WORDS, Conversation, Talk, text_of_html
+from .conversation import NO_WORDS, Conversation, Talk, text_of_html, without_elements
 from .source import Source
 
 _BEGINS = re.compile(rb"From \S++.*\d{4}")
@@ -21,8 +21,19 @@ _LONGEST_ID = 998
 _REPLY = re.compile(
     r"\s*(?:re|fwd?|aw|wg|tr|rv|sv|vs|antw|回复|答复|転送)\s*[:\uff1a]\s*", re.IGNORECASE
 )
+_FORWARDS = re.compile(r"\s*(?:fwd?|wg|tr|rv|転送)\s*[:\uff1a]", re.IGNORECASE)
 # The line above a quotation, in whatever language: it ends with a colon and names a writer.
 _QUOTES = re.compile(r".{3,200}[:\uff1a]\s*$")
+# The head that Outlook writes above what it quotes: "From: ...", "*Gesendet:* ...", perhaps below
+# "-----Original Message-----".
+_FIELD = re.compile(r"\s{0,9}\*{0,2}[^\W\d_][^:\uff1a]{0,28}[:\uff1a]\*{0,2}\s{0,9}(\S.{0,400})")
+_TITLE = re.compile(r"\s{0,9}-{3,20}\s{0,3}[^\W\d_][^-]{2,60}-{3,20}\s*+")
+_RULE = re.compile(r"\s{0,9}[-_]{5,80}\s*+")
+_FIELDS, _FIELDS_BELOW_TITLE = 3, 2
+_QUOTATION = re.compile(r"<(?P<name>blockquote)\b[^<>]*>", re.IGNORECASE)
+_QUOTED = re.compile(r"</(?P<name>blockquote)\s{0,9}>", re.IGNORECASE)
+# The headers in which a mailbox names its owner.
+_OWNERS = ("Delivered-To", "X-Original-To", "Envelope-To")
 
 
 def is_mail(head: str) -> bool:
@@ -42,13 +53,45 @@ def is_mail(head: str) -> bool:
 
 def mail(source: Source) -> Iterator[Conversation]:
     """The e-mails without quotations; each thread is a session."""
-    talk = Talk(source.name)
+    talk, box = Talk(source.name), _Mailbox()
     for line, data in _letters(source):
         letter = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
-        _add(talk, letter, line)
+        _add(talk, box, letter, line)
         if talk.is_full:
+            talk.owner = box.owner()
             yield talk.conversation()
+    talk.owner = box.owner()
     yield talk.conversation()
+
+
+class _Mailbox:
+    """Whose mailbox it is: the address that the server noted, or the only one in all letters."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._noted: set[str] = set()
+        self._in_all: set[str] | None = None
+        self._others: set[str] = set()
+
+    def see(self, letter: EmailMessage) -> list[str]:
+        """Takes a letter into account; returns the names and addresses of its people."""
+        fields = [str(one) for key in ("From", "To", "Cc") for one in letter.get_all(key, [])]
+        people = [(name, address.lower()) for name, address in getaddresses(fields) if address]
+        self._noted |= {str(letter[key]).strip().lower() for key in _OWNERS if letter[key]}
+        here = {address for _, address in people}
+        self._in_all = here if self._in_all is None else self._in_all & here
+        self._others |= here
+        for name, address in people:
+            self._names.setdefault(address, name or address)
+        return [part.casefold() for person in people for part in person if part]
+
+    def owner(self) -> str | None:
+        """The owner's name, else the address; ``None`` if it is not clear."""
+        found = self._noted or (self._in_all or set())
+        if len(found) != 1 or not self._others - found:
+            return None
+        [address] = found
+        return self._names.get(address)
 
 
 def _letters(source: Source) -> Iterator[tuple[int, bytes]]:
@@ -66,11 +109,14 @@ def _letters(source: Source) -> Iterator[tuple[int, bytes]]:
         yield begun, b"".join(held)
 
 
-def _add(talk: Talk, letter: EmailMessage, line: int) -> None:
+def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
     try:
         name, address = parseaddr(str(letter["From"] or ""))
         subject = str(letter["Subject"] or "")
-        text, quoted = _own_words(_text(letter))
+        thread = _thread(subject)
+        about = box.see(letter)
+        people = None if _FORWARDS.match(subject) else about
+        text, quoted = _own_words(_text(letter), thread.casefold(), people)
         when, own = letter["Date"], letter["Message-ID"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         talk.leave(f"a letter that is damaged: {type(error).__name__}", line, is_fault=True)
@@ -81,10 +127,6 @@ def _add(talk: Talk, letter: EmailMessage, line: int) -> None:
     if not text:
         talk.leave(NO_WORDS, line)
         return
-    begin = 0
-    while found := _REPLY.match(subject, begin):
-        begin = found.end()
-    thread = subject[begin:]
     moment = getattr(when, "datetime", None)
     if quoted:
         talk.note(f"line {line}: {quoted} quoted lines were left out")
@@ -94,12 +136,23 @@ def _add(talk: Talk, letter: EmailMessage, line: int) -> None:
             "name": name or address or None,
             "content": text,
             "timestamp": moment.isoformat() if moment else (str(when) if when else None),
-            "session_id": thread.strip()[:_LONGEST_SUBJECT] or None,
-            "metadata": {"subject": subject} if subject else None,
+            "session_id": thread[:_LONGEST_SUBJECT] or None,
+            "metadata": {
+                key: value for key, value in (("subject", subject), ("from", address)) if value
+            }
+            or None,
             "id": str(own).strip()[:_LONGEST_ID] if own else None,
         },
         line,
     )
+
+
+def _thread(subject: str) -> str:
+    """A subject without the marks of replies before it."""
+    begin = 0
+    while found := _REPLY.match(subject, begin):
+        begin = found.end()
+    return subject[begin:].strip()
 
 
 def _text(letter: EmailMessage) -> str:
@@ -110,22 +163,64 @@ def _text(letter: EmailMessage) -> str:
     if not isinstance(content, str):
         return ""
     if body.get_content_subtype() == "html":
-        content = text_of_html(content)
+        # A mark stays for what is quoted, as a plain letter has it.
+        marked = _QUOTATION.sub(r"<br>&gt;<br>\g<0>", content)
+        content = text_of_html(without_elements(marked, _QUOTATION, _QUOTED))
     return content
 
 
-def _own_words(text: str) -> tuple[str, int]:
-    """What the writer wrote, and how many lines are quoted from others."""
+def _own_words(text: str, thread: str, people: list[str] | None) -> tuple[str, int]:
+    """What the writer wrote, and how many lines are quoted from others.
+
+    ``people`` are those of the letter; ``None`` for a forwarded one, which stays whole.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    end = len(lines) if people is None else _quoted_from(lines, thread, people)
     kept: list[str] = []
-    quoted = 0
-    for line in text.replace("\r\n", "\n").split("\n"):
+    quoted = len(lines) - end
+    for line in lines[:end]:
         if line.startswith(">"):
             while not quoted and kept and not kept[-1].strip():
                 kept.pop()
             if not quoted and kept and _QUOTES.fullmatch(kept[-1]):
-                kept.pop()
+                # A long line with the writer's address is broken before it.
+                is_broken = kept.pop().lstrip().startswith("<")
                 quoted += 1
+                if is_broken and kept and kept[-1].strip():
+                    kept.pop()
+                    quoted += 1
             quoted += 1
         else:
             kept.append(line.rstrip())
     return "\n".join(kept).strip(), quoted
+
+
+def _quoted_from(lines: list[str], thread: str, people: list[str]) -> int:
+    """The line where the letter begins that is quoted whole; the number of lines if none is.
+
+    Its head has at least three fields, of which one repeats the subject or two name people of this
+    letter; two fields are enough below "-----Original Message-----".
+    """
+
+    def is_person(value: str) -> bool:
+        return any(one in value or value in one.split() for one in people)
+
+    at = 0
+    while at < len(lines):
+        values: list[str] = []
+        end = at
+        while end < len(lines) and (found := _FIELD.fullmatch(lines[end])):
+            values.append(found[1].strip("* ").casefold())
+            end += 1
+        above = at - 1
+        while values and above >= 0 and not lines[above].strip():
+            above -= 1
+        is_titled = above >= 0 and _TITLE.fullmatch(lines[above]) is not None
+        named = sum(map(is_person, values))
+        repeats = bool(thread) and any(_thread(value) == thread for value in values)
+        if is_titled and len(values) >= _FIELDS_BELOW_TITLE and (repeats or named):
+            return above
+        if len(values) >= _FIELDS and (repeats or named > 1):
+            return above if above >= 0 and _RULE.fullmatch(lines[above]) else at
+        at = end + 1
+    return len(lines)

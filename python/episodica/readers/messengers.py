@@ -162,12 +162,17 @@ def _forwarded(text: str, author: object) -> str:
 def _text_of_telegram(text: object) -> str:
     if isinstance(text, str):
         return text
-    parts = text if isinstance(text, list) else []
-    return "".join(
-        one if isinstance(one, str) else str(one.get("text") or "")
-        for one in parts
-        if isinstance(one, (str, Mapping))
-    )
+    said = ""
+    for one in text if isinstance(text, list) else []:
+        words = one.get("text") if isinstance(one, Mapping) else one
+        if not isinstance(words, str):
+            continue
+        if isinstance(one, Mapping) and str(one.get("type")).endswith("blockquote"):
+            said = said.rstrip("\n") + "\n" * bool(said.strip())
+            said += "\n".join(f"> {line}" for line in words.splitlines()) + "\n"
+        else:
+            said += words.lstrip("\n") if said.endswith("\n") else words
+    return said
 
 
 def is_slack(value: Mapping[str, Any]) -> bool:

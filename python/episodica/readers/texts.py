@@ -83,6 +83,18 @@ _KAKAO = re.compile(
 )
 
 
+# Notices of who came and went, and what stands in the place of media.
+_KAKAO_NOTICE = re.compile(
+    r".{1,40}님(?:이|을|과|께서)? ?(?:.{1,40}님[을,] ?)?"
+    r"(?:나갔|들어왔|초대하였|초대했|내보냈|내보내졌)습니다\.?"
+    r"|.{1,60} (?:left|joined|entered) this (?:chat|chatroom|group)\.?"
+)
+_KAKAO_MARK = re.compile(
+    r"사진(?: \d{1,3}장)?|동영상|이모티콘|음성메시지|삭제된 메시지입니다\.?"
+    r"|(?:보이스톡|페이스톡)\b.{0,30}"
+)
+
+
 def kakaotalk(text: str) -> Start | None:
     """``[Alice] [9:30 AM] hello`` below a line with the day between dashes."""
     written = text.strip("\ufeff ")
@@ -91,8 +103,9 @@ def kakaotalk(text: str) -> Start | None:
         return Start("", "", day)
     found = _KAKAO.fullmatch(written)
     if found is None or dates.time_of(found["time"]) is None:
-        return None
-    return Start(found["name"], found["text"], found["time"])
+        return Start("", written, "") if _KAKAO_NOTICE.fullmatch(written) else None
+    is_media = _KAKAO_MARK.fullmatch(found["text"].strip()) is not None
+    return Start("" if is_media else found["name"], found["text"], found["time"])
 
 
 _IRC = re.compile(
@@ -101,6 +114,11 @@ _IRC = re.compile(
     r"|\*\s+(?P<doer>[^\s*]{1,40})\s(?P<deed>.*)"
     r"|(?:\*{2,3}|-!-|<?-->?|={3}|<--)\s*(?P<notice>.*))"
 )
+# WeeChat's logs: the nick stands between tabs, a mark in its place is an action or a notice.
+_WEECHAT = re.compile(
+    r"(?P<time>\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2})\t *[@+%~&]?(?P<name>[^\t]{0,40})\t(?P<text>.*)"
+)
+_WEECHAT_NOTICES = frozenset(("", "-->", "<--", "--", "=!=", "---", "\u2500\u2500"))
 _IRC_DAY = re.compile(
     r"(?:---|\*{4}) (?:Day changed|Log opened|BEGIN LOGGING AT|Log started:?) (?:\w{3} )?"
     r"(?P<date>.+)",
@@ -112,13 +130,18 @@ _IRC_DATE = re.compile(
 
 
 def irc(text: str) -> Start | None:
-    """``[09:30] <alice> hello`` and ``[09:32] * alice waves``."""
+    """``[09:30] <alice> hello``, ``[09:32] * alice waves``, and WeeChat's logs."""
     written = text.strip("\ufeff ")
     opened = _IRC_DAY.fullmatch(written)
     if opened:
         found = _IRC_DATE.search(opened["date"])
         day = f"{found['day']} {found['month']} {found['year']}" if found else opened["date"]
         return Start("", "", day) if dates.is_date(day) else None
+    if logged := _WEECHAT.fullmatch(written):
+        name, words = logged["name"].strip(), logged["text"]
+        if name == "*":
+            name, _, words = words.partition(" ")
+        return Start("" if name in _WEECHAT_NOTICES else name, words, logged["time"])
     said = _IRC.fullmatch(written)
     if said is None:
         return None

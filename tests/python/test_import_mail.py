@@ -1,0 +1,160 @@
+"""E-mails: what a letter quotes is another's, and the mailbox tells whose memory it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from episodica import MemorySystem
+from episodica.cli.app import main
+from episodica.readers import read_conversations
+
+OWN = "I moved to Lund with my sister."
+QUOTED = "I live in Rome and I am allergic to nuts."
+
+
+def letter(body: str, kind: str = "plain", subject: str = "Re: Move", more: str = "") -> str:
+    return (
+        "From: Ana Berg <ana@mail.example>\nTo: Tom Hill <tom@mail.example>\n"
+        f"Subject: {subject}\nDate: Sat, 1 Mar 2025 11:00:00 +0100\n{more}"
+        f"Content-Type: text/{kind}; charset=utf-8\n\n{body}\n"
+    )
+
+
+def read(path: Path, text: str) -> tuple[str, list[str]]:
+    """The words of a letter, and the notes about it."""
+    path.write_text(text, encoding="utf-8")
+    [talk] = read_conversations(path)
+    return talk.messages[0]["content"], list(talk.notes)
+
+
+HEADS = [
+    "-----Original Message-----\nFrom: Tom Hill\nSent: Friday, 28 February 2025 10:00",
+    "-----Ursprüngliche Nachricht-----\nVon: Tom Hill\nGesendet: Freitag\nAn: Ana Berg",
+    "Von: Tom Hill <tom@mail.example>\nGesendet: Freitag, 28. Februar\nAn: Ana\nBetreff: Move",
+    "________________________________\n发件人： Tom Hill\n发送时间： 2025年2月28日\n主题： Move",
+    "*De :* Tom Hill\n*Envoyé :* vendredi\n*À :* Ana Berg\n*Objet :* Re: Move",
+    "De: tom@mail.example\nEnviado: viernes\nPara: ana@mail.example",
+    "差出人: Tom Hill\n送信日時: 2025年2月28日\n宛先: Ana Berg\n件名: RE: Move",
+    "Van: Tom Hill\nVerzonden: vrijdag\nAan: Ana Berg\nOnderwerp: Move",
+]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_letter_that_outlook_quotes_is_left_out(tmp_path: Path, head: str) -> None:
+    words, notes = read(tmp_path / "a.eml", letter(f"{OWN}\n\n{head}\n\nHi Ana,\n{QUOTED}"))
+    assert words == OWN
+    assert "quoted lines were left out" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{OWN}<br><blockquote type='cite'>{QUOTED}</blockquote>",
+        f"<div>{OWN}</div><br><div>On Fri, Tom Hill &lt;tom@mail.example&gt; wrote:<br></div>"
+        f"<blockquote class='gmail_quote'><div>{QUOTED}</div></blockquote>",
+        f"<p>{OWN}</p><hr><div><b>From:</b> Tom Hill<br><b>Sent:</b> Friday<br>"
+        f"<b>To:</b> Ana Berg<br><b>Subject:</b> Move<br></div><p>{QUOTED}</p>",
+    ],
+)
+def test_quotations_in_html_are_left_out(tmp_path: Path, body: str) -> None:
+    words, notes = read(tmp_path / "a.eml", letter(f"<html>{body}</html>", "html"))
+    assert words == OWN
+    assert "quoted lines were left out" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("body", "subject"),
+    [
+        (f"{OWN}\n\nName: Ana Berg\nAge: 30\nCity: Lund", "Re: Move"),
+        (f"{OWN}\n\n----- Plan -----\nMonday: boxes\nTuesday: paint", "Re: Move"),
+        (f"{OWN}\nFrom: Lund\nTo: Malmo", "Re: Move"),
+        # What is forwarded stands nowhere else.
+        (f"{OWN}\n\n-----Original Message-----\nFrom: Tom Hill\nSent: Friday\n\nBye", "FW: Move"),
+    ],
+)
+def test_fields_of_ones_own_stay(tmp_path: Path, body: str, subject: str) -> None:
+    words, notes = read(tmp_path / "a.eml", letter(body, subject=subject))
+    assert words == body
+    assert not notes
+
+
+def test_the_line_above_a_quotation_may_be_broken(tmp_path: Path) -> None:
+    head = "On Fri, 28 Feb 2025 at 10:00, Tom Hill\n<tom@mail.example> wrote:"
+    words, _ = read(tmp_path / "a.eml", letter(f"{OWN}\n\n{head}\n\n> {QUOTED}"))
+    assert words == OWN
+
+
+def test_a_forwarded_letter_is_not_its_senders_words(tmp_path: Path) -> None:
+    body = f"{OWN}\n\n-----Original Message-----\nVon: Tom Hill\nGesendet: Freitag\n\n{QUOTED}"
+    file = tmp_path / "a.eml"
+    file.write_text(letter(body, subject="WG: Move"), encoding="utf-8")
+    with MemorySystem(tmp_path / "m") as memory:
+        memory.import_(file, "ana")
+        memory.flush("ana")
+        told = [one.content for one in memory.semantic_memories("ana") if one.said_by == "user"]
+    assert any("Lund" in one for one in told)
+    assert not any("Rome" in one for one in told)
+
+
+def mbox(path: Path, *letters: tuple[str, str, str]) -> Path:
+    """Letters of a sender to a receiver, with a text."""
+    texts = [
+        f"From x@mail.example Sat Mar  1 10:0{at}:00 2025\nFrom: {sender}\nTo: {receiver}\n"
+        f"Subject: S{at}\nDate: Sat, 1 Mar 2025 10:0{at}:00 +0000\n\n{text}\n\n"
+        for at, (sender, receiver, text) in enumerate(letters)
+    ]
+    path.write_text("".join(texts), encoding="utf-8")
+    return path
+
+
+ANA, TOM, IDA = "Ana Berg <ana@mail.example>", "Tom Hill <tom@mail.example>", "ida@mail.example"
+
+
+@pytest.mark.parametrize("command", ["ingest", "import"])
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        ("u1", "u1 is Ana Berg, the owner of the exported account"),
+        ("tom@mail.example", "tom@mail.example is Tom Hill, the only one with this name"),
+        ("hill", "hill is Tom Hill, the only one with this name"),
+    ],
+)
+def test_a_mailbox_tells_whose_profile_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, user: str, said: str
+) -> None:
+    file = mbox(
+        tmp_path / "a.mbox", (ANA, TOM, OWN), (TOM, ANA, QUOTED), (IDA, ANA, "I keep bees.")
+    )
+    store = tmp_path / "m"
+    assert main(["--store", str(store), command, str(file), "--user", user]) == 0
+    assert said in capsys.readouterr().err
+    with MemorySystem(store) as memory:
+        profile = memory.profile(user)
+    assert profile is not None
+    assert ("Lund" if "Ana" in said else "Rome") in profile.to_markdown()
+
+
+def test_a_mailbox_without_letters_of_its_owner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = mbox(tmp_path / "a.mbox", (TOM, ANA, QUOTED), (IDA, ANA, "I keep bees."))
+    assert main(["--store", str(tmp_path / "m"), "import", str(file), "--user", "u1"]) == 0
+    told = capsys.readouterr().err
+    assert "u1 is Ana Berg" in told
+    assert "of Tom Hill and ida@mail.example" in told
+    assert "`--me NAME` chooses another" in told
+
+
+def test_two_people_who_write_to_each_other_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = mbox(tmp_path / "a.mbox", (ANA, TOM, OWN), (TOM, ANA, QUOTED))
+    assert main(["--store", str(tmp_path / "m"), "import", str(file), "--user", "u1"]) == 0
+    told = capsys.readouterr().err
+    assert "Ana Berg and Tom Hill speak here" in told
+    assert "with `--me NAME` chooses another" in told
+    again = ["--store", str(tmp_path / "m"), "import", str(file), "--user", "u1"]
+    assert main([*again, "--me", "tom@mail.example"]) == 0
+    assert "u1 is Tom Hill" in capsys.readouterr().err
