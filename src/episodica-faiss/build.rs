@@ -36,7 +36,7 @@ const REPLACED: [&str; 2] = ["fvec_inner_product", "fvec_inner_product_batch_4"]
 
 fn main() {
     println!("cargo::rerun-if-changed=native");
-    let faiss = sources();
+    let faiss = faiss_sources();
     let mut build = cc::Build::new();
     build
         .cpp(true)
@@ -49,7 +49,7 @@ fn main() {
         .flag_if_supported("-fvisibility=hidden")
         .include("native/include")
         .include(&faiss);
-    if let Some(architecture) = architecture() {
+    if let Some(architecture) = architecture_flag() {
         build.flag(architecture);
     }
     let mut replacing = build.clone();
@@ -67,7 +67,7 @@ fn main() {
 }
 
 /// The instruction set that Rust targets, as an option of the C++ compiler; `None` for its default.
-fn architecture() -> Option<&'static str> {
+fn architecture_flag() -> Option<&'static str> {
     let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let has = |name: &str| features.split(',').any(|feature| feature == name);
     match env::var("CARGO_CFG_TARGET_ENV").as_deref() {
@@ -79,7 +79,7 @@ fn architecture() -> Option<&'static str> {
 }
 
 /// The folder of FAISS's sources: the crate's folder, as reported by Cargo.
-fn sources() -> PathBuf {
+fn faiss_sources() -> PathBuf {
     let metadata = |more: &[&str]| {
         let output = Command::new(env::var_os("CARGO").expect("cargo tells its own path"))
             .args(["metadata", "--format-version=1", "--manifest-path", "Cargo.toml"])

@@ -160,7 +160,7 @@ fn scenario(disk: &Disk, told: &mut Told) {
             ..UserErasure::default()
         };
         told.erasing = true;
-        told.erased = user.erase(erasure).is_ok();
+        told.erased = user.erase_records(erasure).is_ok();
     }
     if user.append_messages(&[message(6)], &[]).is_ok() {
         told.messages.insert(6);
@@ -305,7 +305,7 @@ fn erasing_a_user_is_finished_and_spares_the_neighbours() {
                 assert_eq!(neighbours(&image), before, "{victim} {n}");
                 if acknowledged || began {
                     assert_no_trace(&image, &format!("<{victim}>"), "erased");
-                    assert!(!again.users("default").unwrap().contains(&victim.to_owned()));
+                    assert!(!again.list_users("default").unwrap().contains(&victim.to_owned()));
                 }
             }
             if !failed {

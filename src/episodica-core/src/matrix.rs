@@ -194,7 +194,7 @@ impl<'a> Matrix<'a> {
             source: &mut dyn Read,
             shape: (usize, usize),
         ) -> io::Result<(Array2<A>, u32)> {
-            let mut numbers = episodica_simd::zeroed::<A>(shape.0 * shape.1);
+            let mut numbers = episodica_simd::zeroed_vec::<A>(shape.0 * shape.1);
             let mut sum = crc32fast::Hasher::new();
             for bytes in bytemuck::cast_slice_mut::<A, u8>(&mut numbers).chunks_mut(READ_BYTES) {
                 source.read_exact(bytes)?;

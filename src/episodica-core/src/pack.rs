@@ -119,7 +119,7 @@ impl<'a> ColumnUnpacker<'a> {
         self.left = self
             .left
             .checked_sub((HEAD as u64).checked_add(count.checked_mul(size_of::<T>() as u64)?)?)?;
-        let mut values = episodica_simd::zeroed::<T>(usize::try_from(count).ok()?);
+        let mut values = episodica_simd::zeroed_vec::<T>(usize::try_from(count).ok()?);
         let bytes = bytemuck::cast_slice_mut::<T, u8>(&mut values);
         self.source.read_exact(bytes).ok()?;
         (crc32fast::hash(bytes).to_le_bytes() == crc).then_some(values)

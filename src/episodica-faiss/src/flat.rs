@@ -11,19 +11,19 @@ use ndarray::{Array1, ArrayView1, ArrayView2};
 use crate::input;
 use crate::labels::RowLabels;
 use crate::mean::RunningMean;
-use crate::native::failure;
+use crate::native::index_error;
 use crate::rows::{MANY, RowMatrix};
 use crate::sketch::SignSketch;
 
 /// Up to this many rows, all are compared; above it, only those that the sketch chooses.
 const COMPARE_ALL: usize = MANY;
-/// Number of rows that the sketch considers; see [`enough`].
+/// Number of rows that the sketch considers; see [`proposed_count`].
 const PROPOSED: [usize; 3] = [1_024, 12, 128];
-/// Number of rows that the sketch chooses for comparison; see [`enough`].
+/// Number of rows that the sketch chooses for comparison; see [`proposed_count`].
 const CHOSEN: [usize; 3] = [192, 3, 1_024];
 
 /// The largest of `least`, `each` per `wanted` row, and one in `share` of all rows.
-fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize {
+fn proposed_count([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize {
     least.max(wanted.saturating_mul(each)).max(all / share)
 }
 
@@ -50,43 +50,44 @@ impl FlatIndex {
     }
 
     /// Restores an index from stored rows. Rows in half precision keep it, even if there are few.
-    pub(crate) fn restore(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
+    pub(crate) fn from_stored(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
         if rows.nrows() != labels.len() {
-            return Err(failure(format!(
+            return Err(index_error(format!(
                 "the number of vectors is not that of the labels, {}: `{}`",
                 labels.len(),
                 rows.nrows()
             )));
         }
         let dimension = rows.ncols();
-        Self::over(RowMatrix::over(rows)?, RowLabels::from_rows(labels)?, dimension)
+        Self::over_rows(RowMatrix::over_matrix(rows)?, RowLabels::from_rows(labels)?, dimension)
     }
 
-    fn over(rows: RowMatrix, labels: RowLabels, dimension: usize) -> Result<Self> {
+    fn over_rows(rows: RowMatrix, labels: RowLabels, dimension: usize) -> Result<Self> {
         let (mut sketch, mut mean) = (SignSketch::new(dimension), RunningMean::new(dimension));
-        mean.add(rows.all());
+        mean.add_rows(rows.all_rows());
         // A value that is not finite makes the sum of its column not finite, so rows in half
         // precision are checked only if a sum is not finite.
-        if rows.native().is_some() || !mean.is_finite() {
-            input::check(rows.all(), dimension)?;
+        if rows.native_index().is_some() || !mean.is_finite() {
+            input::check_finite(rows.all_rows(), dimension)?;
         }
-        sketch.extend(rows.all(), dimension);
+        sketch.append_rows(rows.all_rows(), dimension);
         Ok(Self { rows, labels, sketch, mean, dimension })
     }
 
     /// Inner products of some rows, the best `k` among them; `None` if FAISS is to compare all
     /// rows.
-    fn compared(&self, query: &[f32], k: usize) -> Option<Vec<(u64, f32)>> {
-        let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
+    fn compare_proposed(&self, query: &[f32], k: usize) -> Option<Vec<(u64, f32)>> {
+        let (proposed, chosen) =
+            (proposed_count(PROPOSED, k, self.len()), proposed_count(CHOSEN, k, self.len()));
         let rows = if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
-            self.sketch.nearest(query, proposed, chosen)
-        } else if self.rows.native().is_none() {
+            self.sketch.nearest_rows(query, proposed, chosen)
+        } else if self.rows.native_index().is_none() {
             (0..self.len()).collect()
         } else {
             return None;
         };
-        let products = self.rows.all().products(query, &rows);
-        Some(rows.iter().map(|row| self.labels.label(*row)).zip(products).collect())
+        let products = self.rows.all_rows().inner_products(query, &rows);
+        Some(rows.iter().map(|row| self.labels.label_at(*row)).zip(products).collect())
     }
 }
 
@@ -104,31 +105,31 @@ impl VectorIndex for FlatIndex {
     }
 
     fn vectors(&self) -> Matrix<'_> {
-        self.rows.matrix()
+        self.rows.as_matrix()
     }
 
     fn vector(&self, label: u64) -> Option<Array1<f32>> {
-        Some(self.rows.row(self.labels.row(label)?).to_single().into())
+        Some(self.rows.row_at(self.labels.row_of(label)?).to_single().into())
     }
 
     fn contains(&self, label: u64) -> bool {
-        self.labels.row(label).is_some()
+        self.labels.row_of(label).is_some()
     }
 
     fn mean(&self) -> Array1<f32> {
-        self.mean.of(self.len())
+        self.mean.mean_of(self.len())
     }
 
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
         let d = self.dimension;
-        let vectors = input::rows(&vectors, labels.len(), d)?;
+        let vectors = input::checked_rows(&vectors, labels.len(), d)?;
         let vectors = vectors.as_slice().expect("invariant: standard layout");
         let before = self.labels.len();
         let rows: Vec<usize> =
             labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
         let new = self.labels.len() - before;
         let added = if new == labels.len() {
-            self.rows.extend(vectors)
+            self.rows.append_rows(vectors)
         } else {
             let mut appended = vec![0.0; new * d];
             for (vector, &row) in
@@ -136,22 +137,22 @@ impl VectorIndex for FlatIndex {
             {
                 appended[(row - before) * d..][..d].copy_from_slice(vector);
             }
-            self.rows.extend(&appended)
+            self.rows.append_rows(&appended)
         };
         match added {
             Err(error) => {
                 self.labels.truncate(before);
                 return Err(error);
             }
-            Ok(true) => self.mean = RunningMean::over(self.rows.all(), d),
-            Ok(false) => self.mean.add(self.rows.from(before)),
+            Ok(true) => self.mean = RunningMean::over_rows(self.rows.all_rows(), d),
+            Ok(false) => self.mean.add_rows(self.rows.from(before)),
         }
-        self.sketch.extend(self.rows.from(before), d);
+        self.sketch.append_rows(self.rows.from(before), d);
         for (vector, row) in vectors.chunks_exact(d).zip(rows).filter(|(_, row)| *row < before) {
-            self.mean.take(self.rows.row(row));
-            self.rows.set(row, vector);
-            self.mean.add(self.rows.row(row));
-            self.sketch.set(row, self.rows.row(row));
+            self.mean.subtract_rows(self.rows.row_at(row));
+            self.rows.set_row(row, vector);
+            self.mean.add_rows(self.rows.row_at(row));
+            self.sketch.set_row(row, self.rows.row_at(row));
         }
         Ok(())
     }
@@ -160,9 +161,9 @@ impl VectorIndex for FlatIndex {
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
-                self.mean.take(self.rows.row(moved.removed));
-                self.rows.copy(moved.last, moved.removed);
-                self.sketch.copy(moved.last, moved.removed);
+                self.mean.subtract_rows(self.rows.row_at(moved.removed));
+                self.rows.copy_row(moved.last, moved.removed);
+                self.sketch.copy_row(moved.last, moved.removed);
                 self.sketch.truncate(moved.last);
             }
         }
@@ -174,36 +175,38 @@ impl VectorIndex for FlatIndex {
     }
 
     fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
-        let query = input::query(&query, self.dimension)?;
+        let query = input::checked_query(&query, self.dimension)?;
         let query = query.as_slice().expect("invariant: standard layout");
         let k = k.min(self.len());
         if k == 0 {
             return Ok(Vec::new());
         }
-        if let Some(hits) = self.compared(query, k) {
-            return Ok(input::best(hits, k));
+        if let Some(hits) = self.compare_proposed(query, k) {
+            return Ok(input::best_hits(hits, k));
         }
-        let native = self.rows.native().expect("invariant: FAISS has the rows not compared here");
+        let native =
+            self.rows.native_index().expect("invariant: FAISS has the rows not compared here");
         // FAISS breaks ties arbitrarily. Asks for one more row than wanted: if that row ties with
         // the last wanted one, asks for more until the whole tie is included.
         let mut asked = (k + 1).min(self.len());
         loop {
-            let (scores, rows) = native.search(query, asked)?;
+            let (scores, rows) = native.search_rows(query, asked)?;
             if asked < self.len() && scores[asked - 1] >= scores[k - 1] {
                 asked = asked.saturating_mul(2).min(self.len());
                 continue;
             }
             let hits = rows.into_iter().zip(scores).filter_map(|(row, score)| {
-                Some((self.labels.label(usize::try_from(row).ok()?), score))
+                Some((self.labels.label_at(usize::try_from(row).ok()?), score))
             });
-            return Ok(input::best(hits.collect(), k));
+            return Ok(input::best_hits(hits.collect(), k));
         }
     }
 
     fn search_with_ties(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
-        let checked = input::query(&query, self.dimension)?;
+        let checked = input::checked_query(&query, self.dimension)?;
         let numbers = checked.as_slice().expect("invariant: standard layout");
-        let hits = (1..=self.len()).contains(&k).then(|| self.compared(numbers, k)).flatten();
+        let hits =
+            (1..=self.len()).contains(&k).then(|| self.compare_proposed(numbers, k)).flatten();
         match hits {
             Some(hits) => Ok(input::best_and_ties(hits, k)),
             None => search_until_no_tie(self, query, k),
@@ -211,8 +214,8 @@ impl VectorIndex for FlatIndex {
     }
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        input::scores(query, labels, &self.labels, self.dimension, |query, rows| {
-            self.rows.all().products(query, rows)
+        input::label_products(query, labels, &self.labels, self.dimension, |query, rows| {
+            self.rows.all_rows().inner_products(query, rows)
         })
     }
 

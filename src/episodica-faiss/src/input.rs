@@ -6,7 +6,7 @@ use episodica_core::Result;
 use ndarray::{ArrayView1, ArrayView2, CowArray, Ix1, Ix2};
 
 use crate::labels::RowLabels;
-use crate::native::failure;
+use crate::native::index_error;
 use crate::rows::RowSlice;
 
 /// The smallest value that half precision rounds to infinity.
@@ -17,24 +17,27 @@ const TOO_LARGE: f32 = 65_520.0;
 ///
 /// # Errors
 /// `Index` if a check fails.
-pub(crate) fn rows<'a>(
+pub(crate) fn checked_rows<'a>(
     vectors: &'a ArrayView2<'_, f32>,
     labels: usize,
     dimension: usize,
 ) -> Result<CowArray<'a, f32, Ix2>> {
     let (n, d) = vectors.dim();
     if d != dimension {
-        return Err(failure(format!(
+        return Err(index_error(format!(
             "vectors have another dimension than the index's {dimension}: `{d}`"
         )));
     }
     if n != labels {
-        return Err(failure(format!(
+        return Err(index_error(format!(
             "the number of vectors is not that of the labels, {labels}: `{n}`"
         )));
     }
     let rows = vectors.as_standard_layout();
-    check(RowSlice::Single(rows.as_slice().expect("invariant: standard layout")), dimension)?;
+    check_finite(
+        RowSlice::Single(rows.as_slice().expect("invariant: standard layout")),
+        dimension,
+    )?;
     Ok(rows)
 }
 
@@ -42,16 +45,16 @@ pub(crate) fn rows<'a>(
 ///
 /// # Errors
 /// `Index` if one is not.
-pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
+pub(crate) fn check_finite(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
     let not_finite =
-        |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
+        |at: usize| index_error(format!("vector is not finite at row: `{}`", at / dimension));
     match rows {
         RowSlice::Half(numbers) => numbers
             .iter()
             .position(|number| !number.is_finite())
             .map_or(Ok(()), |at| Err(not_finite(at))),
         RowSlice::Single(numbers) => match first_beyond(TOO_LARGE, numbers) {
-            Some(at) if numbers[at].is_finite() => Err(failure(format!(
+            Some(at) if numbers[at].is_finite() => Err(index_error(format!(
                 "vector is too large for half precision at row: `{}`",
                 at / dimension
             ))),
@@ -65,19 +68,19 @@ pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
 ///
 /// # Errors
 /// `Index` if a check fails.
-pub(crate) fn query<'a>(
+pub(crate) fn checked_query<'a>(
     query: &'a ArrayView1<'_, f32>,
     dimension: usize,
 ) -> Result<CowArray<'a, f32, Ix1>> {
     if query.len() != dimension {
-        return Err(failure(format!(
+        return Err(index_error(format!(
             "query has another dimension than the index's {dimension}: `{}`",
             query.len()
         )));
     }
     let query = query.as_standard_layout();
     match first_beyond(f32::INFINITY, query.as_slice().expect("invariant: standard layout")) {
-        Some(at) => Err(failure(format!("query is not finite at position: `{at}`"))),
+        Some(at) => Err(index_error(format!("query is not finite at position: `{at}`"))),
         None => Ok(query),
     }
 }
@@ -92,13 +95,13 @@ fn first_beyond(limit: f32, numbers: &[f32]) -> Option<usize> {
 
 /// Returns the best `k`, best first, ties by ascending label. Negative zero becomes zero, so that
 /// the two zeros tie.
-pub(crate) fn best(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
+pub(crate) fn best_hits(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     let mut hits = best_and_ties(hits, k);
     hits.truncate(k);
     hits
 }
 
-/// Returns the best `k` in the order of [`best`], with all that tie with the last.
+/// Returns the best `k` in the order of [`best_hits`], with all that tie with the last.
 pub(crate) fn best_and_ties(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     if k == 0 {
         return Vec::new();
@@ -119,18 +122,18 @@ pub(crate) fn best_and_ties(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f3
 
 /// Applies `products` to `query` and the row of each label. `None` for an unknown label, and for
 /// all labels if the query is invalid.
-pub(crate) fn scores(
+pub(crate) fn label_products(
     query: ArrayView1<'_, f32>,
     wanted: &[u64],
     labels: &RowLabels,
     dimension: usize,
     products: impl Fn(&[f32], &[usize]) -> Vec<f32>,
 ) -> Vec<Option<f32>> {
-    let Ok(query) = self::query(&query, dimension) else {
+    let Ok(query) = self::checked_query(&query, dimension) else {
         return vec![None; wanted.len()];
     };
     let query = query.as_slice().expect("invariant: standard layout");
-    let rows: Vec<Option<usize>> = wanted.iter().map(|&label| labels.row(label)).collect();
+    let rows: Vec<Option<usize>> = wanted.iter().map(|&label| labels.row_of(label)).collect();
     let mut products =
         products(query, &rows.iter().flatten().copied().collect::<Vec<_>>()).into_iter();
     rows.into_iter()
@@ -146,31 +149,31 @@ mod tests {
     #[test]
     fn shapes_and_numbers_are_checked() {
         let good = array![[1.0_f32, 2.0], [3.0, 4.0]];
-        assert!(rows(&good.view(), 2, 2).is_ok());
+        assert!(checked_rows(&good.view(), 2, 2).is_ok());
         let text = |result: Result<CowArray<'_, f32, Ix2>>| result.unwrap_err().to_string();
         assert_eq!(
-            text(rows(&good.view(), 2, 3)),
+            text(checked_rows(&good.view(), 2, 3)),
             "vectors have another dimension than the index's 3: `2`"
         );
         assert_eq!(
-            text(rows(&good.view(), 1, 2)),
+            text(checked_rows(&good.view(), 1, 2)),
             "the number of vectors is not that of the labels, 1: `2`"
         );
         let bad = array![[1.0_f32, 2.0], [3.0, f32::NAN]];
-        assert_eq!(text(rows(&bad.view(), 2, 2)), "vector is not finite at row: `1`");
+        assert_eq!(text(checked_rows(&bad.view(), 2, 2)), "vector is not finite at row: `1`");
         let large = array![[1.0_f32, -65_519.0], [65_520.0, 0.0]];
         assert_eq!(
-            text(rows(&large.view(), 2, 2)),
+            text(checked_rows(&large.view(), 2, 2)),
             "vector is too large for half precision at row: `1`"
         );
-        assert!(rows(&large.slice(ndarray::s![..1, ..]), 1, 2).is_ok());
+        assert!(checked_rows(&large.slice(ndarray::s![..1, ..]), 1, 2).is_ok());
         let bad = array![f32::INFINITY, 0.0];
         assert_eq!(
-            query(&bad.view(), 2).unwrap_err().to_string(),
+            checked_query(&bad.view(), 2).unwrap_err().to_string(),
             "query is not finite at position: `0`"
         );
         assert_eq!(
-            query(&bad.view(), 1).unwrap_err().to_string(),
+            checked_query(&bad.view(), 1).unwrap_err().to_string(),
             "query has another dimension than the index's 1: `2`"
         );
     }
@@ -179,19 +182,22 @@ mod tests {
     fn other_layouts_are_put_in_order() {
         let columns = array![[1.0_f32, 3.0], [2.0, 4.0]];
         let transposed = columns.t();
-        assert_eq!(rows(&transposed, 2, 2).unwrap().as_slice(), Some(&[1.0, 2.0, 3.0, 4.0][..]));
+        assert_eq!(
+            checked_rows(&transposed, 2, 2).unwrap().as_slice(),
+            Some(&[1.0, 2.0, 3.0, 4.0][..])
+        );
     }
 
     #[test]
     fn ties_go_by_label_and_zero_has_one_sign() {
         let hits = vec![(9, 0.5), (3, 0.5), (1, -0.0), (2, 0.0), (7, 0.9)];
-        assert_eq!(best(hits.clone(), 2), [(7, 0.9), (3, 0.5)]);
-        assert_eq!(best(hits.clone(), 9), [(7, 0.9), (3, 0.5), (9, 0.5), (1, 0.0), (2, 0.0)]);
-        assert!(best(hits.clone(), 0).is_empty());
+        assert_eq!(best_hits(hits.clone(), 2), [(7, 0.9), (3, 0.5)]);
+        assert_eq!(best_hits(hits.clone(), 9), [(7, 0.9), (3, 0.5), (9, 0.5), (1, 0.0), (2, 0.0)]);
+        assert!(best_hits(hits.clone(), 0).is_empty());
         let with_ties = |k| best_and_ties(hits.clone(), k);
         assert_eq!(with_ties(2), [(7, 0.9), (3, 0.5), (9, 0.5)]);
         assert_eq!(with_ties(4), with_ties(5));
-        assert_eq!(with_ties(4), best(hits.clone(), 9));
+        assert_eq!(with_ties(4), best_hits(hits.clone(), 9));
         assert!(with_ties(0).is_empty());
     }
 }

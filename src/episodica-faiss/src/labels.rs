@@ -44,11 +44,11 @@ impl RowLabels {
         &self.labels
     }
 
-    pub(crate) fn label(&self, row: usize) -> u64 {
+    pub(crate) fn label_at(&self, row: usize) -> u64 {
         self.labels[row]
     }
 
-    pub(crate) fn row(&self, label: u64) -> Option<usize> {
+    pub(crate) fn row_of(&self, label: u64) -> Option<usize> {
         match &self.rows {
             Some(rows) => rows.get(&label).copied(),
             None => {
@@ -64,12 +64,12 @@ impl RowLabels {
 
     /// The row of `label`; a new label gets the next row.
     pub(crate) fn row_or_insert(&mut self, label: u64) -> usize {
-        if let Some(row) = self.row(label) {
+        if let Some(row) = self.row_of(label) {
             return row;
         }
         let row = self.labels.len();
         if self.labels.last().is_some_and(|last| *last > label) {
-            self.map();
+            self.use_map();
         }
         self.labels.push(label);
         if let Some(rows) = &mut self.rows {
@@ -89,10 +89,10 @@ impl RowLabels {
 
     /// Removes `label` and returns the rows that this affected; `None` for an unknown label.
     pub(crate) fn swap_remove(&mut self, label: u64) -> Option<MovedRows> {
-        let removed = self.row(label)?;
+        let removed = self.row_of(label)?;
         let last = self.labels.len() - 1;
         if removed < last {
-            self.map();
+            self.use_map();
         }
         self.labels.swap_remove(removed);
         if let Some(rows) = &mut self.rows {
@@ -105,7 +105,7 @@ impl RowLabels {
     }
 
     /// Switches to a hash map, since the labels will no longer be ascending.
-    fn map(&mut self) {
+    fn use_map(&mut self) {
         let labels = self.labels.iter().copied();
         self.rows.get_or_insert_with(|| labels.zip(0..).collect());
     }
@@ -130,13 +130,13 @@ mod tests {
         let mut labels = RowLabels::from_rows(vec![10, 20, 30]).unwrap();
         assert_eq!(labels.swap_remove(10), Some(MovedRows { removed: 0, last: 2 }));
         assert_eq!(labels.as_slice(), [30, 20]);
-        assert_eq!(labels.row(30), Some(0));
+        assert_eq!(labels.row_of(30), Some(0));
         assert_eq!(labels.swap_remove(20), Some(MovedRows { removed: 1, last: 1 }));
         assert_eq!(labels.swap_remove(20), None);
         assert_eq!(labels.row_or_insert(30), 0);
         assert_eq!(labels.row_or_insert(40), 1);
         labels.truncate(1);
-        assert_eq!((labels.len(), labels.row(40)), (1, None));
+        assert_eq!((labels.len(), labels.row_of(40)), (1, None));
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(labels.swap_remove(9), Some(MovedRows { removed: 3, last: 3 }));
         assert!(labels.rows.is_none());
         assert_eq!(labels.row_or_insert(4), 3);
-        let rows = |labels: &RowLabels| [3, 4, 5, 8, 9].map(|label| labels.row(label));
+        let rows = |labels: &RowLabels| [3, 4, 5, 8, 9].map(|label| labels.row_of(label));
         assert_eq!(rows(&labels), [Some(0), Some(3), Some(1), Some(2), None]);
         labels.truncate(3);
         assert_eq!(rows(&labels), [Some(0), None, Some(1), Some(2), None]);

@@ -30,26 +30,26 @@ use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaissFactory;
 
-fn positive(dimension: usize) -> Result<()> {
+fn check_dimension(dimension: usize) -> Result<()> {
     if dimension > 0 {
         Ok(())
     } else {
-        Err(native::failure("dimension of a vector index must be positive, got `0`"))
+        Err(native::index_error("dimension of a vector index must be positive, got `0`"))
     }
 }
 
 impl VectorIndexFactory for FaissFactory {
     fn create(&self, dimension: usize) -> Result<Box<dyn VectorIndex>> {
-        positive(dimension)?;
+        check_dimension(dimension)?;
         Ok(Box::new(flat::FlatIndex::new(dimension)?))
     }
 
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
-        positive(rows.ncols())?;
-        Ok(Box::new(flat::FlatIndex::restore(labels, rows)?))
+        check_dimension(rows.ncols())?;
+        Ok(Box::new(flat::FlatIndex::from_stored(labels, rows)?))
     }
 
     fn version(&self) -> String {
-        format!("FAISS {}", native::version())
+        format!("FAISS {}", native::faiss_version())
     }
 }

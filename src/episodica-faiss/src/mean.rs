@@ -17,19 +17,19 @@ impl RunningMean {
         Self { sum: vec![0.0; dimension] }
     }
 
-    pub(crate) fn over(rows: RowSlice<'_>, dimension: usize) -> Self {
+    pub(crate) fn over_rows(rows: RowSlice<'_>, dimension: usize) -> Self {
         let mut mean = Self::new(dimension);
-        mean.add(rows);
+        mean.add_rows(rows);
         mean
     }
 
     /// Adds whole rows.
-    pub(crate) fn add(&mut self, rows: RowSlice<'_>) {
+    pub(crate) fn add_rows(&mut self, rows: RowSlice<'_>) {
         self.for_each(rows, |sum, value| *sum += value);
     }
 
     /// Subtracts rows that were added before.
-    pub(crate) fn take(&mut self, rows: RowSlice<'_>) {
+    pub(crate) fn subtract_rows(&mut self, rows: RowSlice<'_>) {
         self.for_each(rows, |sum, value| *sum -= value);
     }
 
@@ -56,7 +56,7 @@ impl RunningMean {
     }
 
     /// The mean of `count` rows; zeros for none.
-    pub(crate) fn of(&self, count: usize) -> Array1<f32> {
+    pub(crate) fn mean_of(&self, count: usize) -> Array1<f32> {
         self.sum.iter().map(|sum| (sum / count.max(1) as f64) as f32).collect()
     }
 }

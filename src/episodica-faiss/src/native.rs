@@ -40,20 +40,20 @@ unsafe extern "C" {
 }
 
 /// The inner product that FAISS calls for each comparison.
-unsafe extern "C" fn product(a: *const f32, b: *const f32, d: usize) -> f32 {
+unsafe extern "C" fn product_callback(a: *const f32, b: *const f32, d: usize) -> f32 {
     // SAFETY: FAISS passes two vectors of `d` floats and does not modify them during the call.
     unsafe { inner_product(std::slice::from_raw_parts(a, d), std::slice::from_raw_parts(b, d)) }
 }
 
 /// Sets FAISS's function for comparisons, before the first index is created.
-fn prepare() {
+fn install_product() {
     static PREPARED: Once = Once::new();
     // SAFETY: FAISS stores a function pointer; `Once` blocks other threads until it is set.
-    PREPARED.call_once(|| unsafe { episodica_set_inner_product(product) });
+    PREPARED.call_once(|| unsafe { episodica_set_inner_product(product_callback) });
 }
 
 /// The version of FAISS.
-pub(crate) fn version() -> String {
+pub(crate) fn faiss_version() -> String {
     // SAFETY: FAISS returns a pointer to a string constant.
     unsafe { CStr::from_ptr(episodica_faiss_version()) }.to_string_lossy().into_owned()
 }
@@ -81,39 +81,39 @@ impl Drop for NativeIndex {
 impl NativeIndex {
     /// Creates an empty index.
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        prepare();
+        install_product();
         let d = c_int::try_from(dimension)
-            .map_err(|_| failure(format!("dimension is too large: `{dimension}`")))?;
+            .map_err(|_| index_error(format!("dimension is too large: `{dimension}`")))?;
         let mut index = ptr::null_mut();
         // SAFETY: FAISS writes a pointer that we own if it returns 0.
         let code = unsafe { episodica_index_new(&mut index, d) };
-        check(code, "cannot make a vector index")?;
+        check_code(code, "cannot make a vector index")?;
         Ok(Self { index, dimension })
     }
 
     /// Number of rows.
-    pub(crate) fn total(&self) -> usize {
+    pub(crate) fn row_count(&self) -> usize {
         // SAFETY: `index` is live.
         usize::try_from(unsafe { episodica_index_total(self.index) })
             .expect("invariant: FAISS counts from 0")
     }
 
     /// Appends whole rows, stored one after the other.
-    pub(crate) fn add(&mut self, rows: &[f32]) -> Result<()> {
-        let n = self.count(rows);
+    pub(crate) fn add_rows(&mut self, rows: &[f32]) -> Result<()> {
+        let n = self.count_rows(rows);
         // SAFETY: `rows` holds `n * dimension` floats, which FAISS copies; `&mut self` excludes
         // other users.
-        check(
+        check_code(
             unsafe { episodica_index_add(self.index, n, rows.as_ptr()) },
             "cannot add to the vector index",
         )
     }
 
     /// The scores and ids of the `k` best rows for `query`, best first, padded with the id `-1`.
-    pub(crate) fn search(&self, query: &[f32], k: usize) -> Result<(Vec<f32>, Vec<i64>)> {
+    pub(crate) fn search_rows(&self, query: &[f32], k: usize) -> Result<(Vec<f32>, Vec<i64>)> {
         assert_eq!(query.len(), self.dimension, "one whole query");
         let wanted =
-            i64::try_from(k).map_err(|_| failure(format!("too many results wanted: `{k}`")))?;
+            i64::try_from(k).map_err(|_| index_error(format!("too many results wanted: `{k}`")))?;
         let (mut scores, mut ids) = (vec![0.0_f32; k], vec![-1_i64; k]);
         // SAFETY: FAISS reads one query of `dimension` floats and writes `k` scores and `k` ids,
         // which are the lengths of the vectors.
@@ -126,24 +126,24 @@ impl NativeIndex {
                 ids.as_mut_ptr(),
             )
         };
-        check(code, "cannot search the vector index")?;
+        check_code(code, "cannot search the vector index")?;
         Ok((scores, ids))
     }
 
     /// Keeps the first `keep` rows and removes the rest.
     pub(crate) fn truncate(&mut self, keep: usize) -> Result<()> {
         // SAFETY: `index` is live, and `&mut self` excludes other users.
-        check(
+        check_code(
             unsafe { episodica_index_truncate(self.index, keep as i64) },
             "cannot remove from the vector index",
         )?;
-        debug_assert_eq!(self.total(), keep, "FAISS removed the tail");
+        debug_assert_eq!(self.row_count(), keep, "FAISS removed the tail");
         Ok(())
     }
 
     /// The rows, in FAISS's own memory.
     pub(crate) fn rows(&self) -> &[f32] {
-        let (rows, len) = self.memory();
+        let (rows, len) = self.raw_memory();
         // SAFETY: FAISS owns `len` initialised floats there, which move or change only through
         // `&mut self`.
         unsafe { std::slice::from_raw_parts(rows, len) }
@@ -151,32 +151,32 @@ impl NativeIndex {
 
     /// Mutable access to the rows.
     pub(crate) fn rows_mut(&mut self) -> &mut [f32] {
-        let (rows, len) = self.memory();
+        let (rows, len) = self.raw_memory();
         // SAFETY: as in `rows`; `&mut self` makes this the only view. FAISS derives nothing from
         // the rows of a flat index.
         unsafe { std::slice::from_raw_parts_mut(rows, len) }
     }
 
-    fn memory(&self) -> (*mut f32, usize) {
+    fn raw_memory(&self) -> (*mut f32, usize) {
         let mut len = 0;
         // SAFETY: `index` is live; FAISS writes the number of values and never returns null.
         let rows = unsafe { episodica_index_rows(self.index, &mut len) };
         (rows, len)
     }
 
-    fn count(&self, rows: &[f32]) -> i64 {
+    fn count_rows(&self, rows: &[f32]) -> i64 {
         assert_eq!(rows.len() % self.dimension, 0, "rows are whole");
         (rows.len() / self.dimension) as i64
     }
 }
 
 /// Creates an `Index` error.
-pub(crate) fn failure(context: impl Into<String>) -> Error {
+pub(crate) fn index_error(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Index, context)
 }
 
-fn check(code: c_int, context: &str) -> Result<()> {
-    if code == 0 { Ok(()) } else { Err(failure(context).caused_by(last_error())) }
+fn check_code(code: c_int, context: &str) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(index_error(context).caused_by(last_error())) }
 }
 
 /// FAISS's message for its last failure on this thread, without the position in its sources.

@@ -38,7 +38,7 @@ impl RowSlice<'_> {
     }
 
     /// The values in a range.
-    pub(crate) fn part(self, range: std::ops::Range<usize>) -> Self {
+    pub(crate) fn part_of(self, range: std::ops::Range<usize>) -> Self {
         match self {
             Self::Single(numbers) => Self::Single(&numbers[range]),
             Self::Half(numbers) => Self::Half(&numbers[range]),
@@ -54,7 +54,7 @@ impl RowSlice<'_> {
     }
 
     /// Inner product of `query` with each of `rows`, computed as in FAISS.
-    pub(crate) fn products(self, query: &[f32], rows: &[usize]) -> Vec<f32> {
+    pub(crate) fn inner_products(self, query: &[f32], rows: &[usize]) -> Vec<f32> {
         let d = query.len();
         let mut products = vec![0.0; rows.len()];
         match self {
@@ -89,12 +89,12 @@ impl RowMatrix {
 
     /// Takes over stored rows. Rows in half precision keep it, even if there are few, and are moved
     /// if they are owned.
-    pub(crate) fn over(matrix: Matrix<'_>) -> Result<Self> {
+    pub(crate) fn over_matrix(matrix: Matrix<'_>) -> Result<Self> {
         let dimension = matrix.ncols();
         match matrix {
             Matrix::Single(rows) if rows.nrows() <= MANY => {
                 let mut native = NativeIndex::new(dimension)?;
-                native.add(
+                native.add_rows(
                     rows.as_standard_layout().as_slice().expect("invariant: standard layout"),
                 )?;
                 Ok(Self { numbers: RowNumbers::Single(native), dimension })
@@ -113,7 +113,7 @@ impl RowMatrix {
         }
     }
 
-    pub(crate) fn all(&self) -> RowSlice<'_> {
+    pub(crate) fn all_rows(&self) -> RowSlice<'_> {
         match &self.numbers {
             RowNumbers::Single(native) => RowSlice::Single(native.rows()),
             RowNumbers::Half(halves) => RowSlice::Half(halves),
@@ -122,27 +122,27 @@ impl RowMatrix {
 
     /// The rows from `row` on.
     pub(crate) fn from(&self, row: usize) -> RowSlice<'_> {
-        let all = self.all();
-        all.part(row * self.dimension..all.len())
+        let all = self.all_rows();
+        all.part_of(row * self.dimension..all.len())
     }
 
-    pub(crate) fn row(&self, row: usize) -> RowSlice<'_> {
-        self.all().part(row * self.dimension..(row + 1) * self.dimension)
+    pub(crate) fn row_at(&self, row: usize) -> RowSlice<'_> {
+        self.all_rows().part_of(row * self.dimension..(row + 1) * self.dimension)
     }
 
-    pub(crate) fn matrix(&self) -> Matrix<'_> {
-        fn view<A>(numbers: &[A], dimension: usize) -> ArrayView2<'_, A> {
+    pub(crate) fn as_matrix(&self) -> Matrix<'_> {
+        fn array_view<A>(numbers: &[A], dimension: usize) -> ArrayView2<'_, A> {
             ArrayView2::from_shape((numbers.len() / dimension, dimension), numbers)
                 .expect("invariant: rows are whole")
         }
-        match self.all() {
-            RowSlice::Single(numbers) => view(numbers, self.dimension).into(),
-            RowSlice::Half(numbers) => view(numbers, self.dimension).into(),
+        match self.all_rows() {
+            RowSlice::Single(numbers) => array_view(numbers, self.dimension).into(),
+            RowSlice::Half(numbers) => array_view(numbers, self.dimension).into(),
         }
     }
 
     /// The FAISS index, if it owns the rows.
-    pub(crate) fn native(&self) -> Option<&NativeIndex> {
+    pub(crate) fn native_index(&self) -> Option<&NativeIndex> {
         match &self.numbers {
             RowNumbers::Single(native) => Some(native),
             RowNumbers::Half(_) => None,
@@ -151,27 +151,29 @@ impl RowMatrix {
 
     /// Appends whole rows, whose values are finite in half precision. Returns true if this
     /// converted all rows to half precision.
-    pub(crate) fn extend(&mut self, rows: &[f32]) -> Result<bool> {
+    pub(crate) fn append_rows(&mut self, rows: &[f32]) -> Result<bool> {
         match &mut self.numbers {
-            RowNumbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => {
-                native.add(rows).map(|()| false)
+            RowNumbers::Single(native)
+                if native.row_count() + rows.len() / self.dimension <= MANY =>
+            {
+                native.add_rows(rows).map(|()| false)
             }
             RowNumbers::Single(native) => {
                 let before = native.rows();
                 let mut halves = Vec::with_capacity(before.len() + rows.len());
-                append(&mut halves, before);
-                append(&mut halves, rows);
+                append_rounded(&mut halves, before);
+                append_rounded(&mut halves, rows);
                 self.numbers = RowNumbers::Half(halves);
                 Ok(true)
             }
             RowNumbers::Half(halves) => {
-                append(halves, rows);
+                append_rounded(halves, rows);
                 Ok(false)
             }
         }
     }
 
-    pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
+    pub(crate) fn set_row(&mut self, row: usize, vector: &[f32]) {
         let place = row * self.dimension..(row + 1) * self.dimension;
         match &mut self.numbers {
             RowNumbers::Single(native) => native.rows_mut()[place].copy_from_slice(vector),
@@ -180,7 +182,7 @@ impl RowMatrix {
     }
 
     /// Copies row `from` over row `to`.
-    pub(crate) fn copy(&mut self, from: usize, to: usize) {
+    pub(crate) fn copy_row(&mut self, from: usize, to: usize) {
         let (source, place) =
             (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
         match &mut self.numbers {
@@ -205,14 +207,14 @@ impl RowMatrix {
 
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.numbers {
-            RowNumbers::Single(native) => native.total() * self.dimension * size_of::<f32>(),
+            RowNumbers::Single(native) => native.row_count() * self.dimension * size_of::<f32>(),
             RowNumbers::Half(halves) => halves.capacity() * size_of::<f16>(),
         }
     }
 }
 
 /// Appends values, rounded to half precision.
-fn append(halves: &mut Vec<f16>, numbers: &[f32]) {
+fn append_rounded(halves: &mut Vec<f16>, numbers: &[f32]) {
     let before = halves.len();
     if halves.capacity() < before + numbers.len() {
         halves.reserve_exact(numbers.len().max(before / ROOM));
@@ -226,26 +228,26 @@ mod tests {
     use super::*;
 
     fn numbers(rows: &RowMatrix) -> Vec<f32> {
-        rows.matrix().to_single().into_raw_vec_and_offset().0
+        rows.as_matrix().to_single().into_raw_vec_and_offset().0
     }
 
     #[test]
     fn rows_become_halves_above_the_border_and_stay_so() {
         let mut rows = RowMatrix::new(1).unwrap();
         let counted: Vec<f32> = (0..MANY).map(|row| (row % 2_000) as f32).collect();
-        assert!(!rows.extend(&counted).unwrap());
-        assert!(rows.native().is_some() && !rows.matrix().is_half());
-        assert!(rows.extend(&[0.1]).unwrap());
-        assert!(rows.native().is_none() && rows.matrix().is_half());
-        assert!(!rows.extend(&[0.2]).unwrap());
+        assert!(!rows.append_rows(&counted).unwrap());
+        assert!(rows.native_index().is_some() && !rows.as_matrix().is_half());
+        assert!(rows.append_rows(&[0.1]).unwrap());
+        assert!(rows.native_index().is_none() && rows.as_matrix().is_half());
+        assert!(!rows.append_rows(&[0.2]).unwrap());
         let held = numbers(&rows);
         assert_eq!(held[..MANY], counted);
         assert_eq!(held[MANY..], [f16::from_f32(0.1).to_f32(), f16::from_f32(0.2).to_f32()]);
-        rows.copy(MANY, 1);
-        rows.set(0, &[7.0]);
+        rows.copy_row(MANY, 1);
+        rows.set_row(0, &[7.0]);
         rows.truncate(2).unwrap();
         assert_eq!(numbers(&rows), [7.0, f16::from_f32(0.1).to_f32()]);
-        assert!(rows.native().is_none());
+        assert!(rows.native_index().is_none());
         assert_eq!(rows.heap_bytes(), 4, "what was removed is given back");
     }
 
@@ -255,14 +257,14 @@ mod tests {
             f16::from_f32((2 * row + column) as f32)
         });
         let (place, turned) = (halves.as_ptr(), halves.t().to_owned());
-        let rows = RowMatrix::over(halves.clone().into()).unwrap();
+        let rows = RowMatrix::over_matrix(halves.clone().into()).unwrap();
         assert_eq!(numbers(&rows), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
-        let moved = RowMatrix::over(halves.into()).unwrap();
-        let RowSlice::Half(held) = moved.all() else { panic!("halves stay halves") };
+        let moved = RowMatrix::over_matrix(halves.into()).unwrap();
+        let RowSlice::Half(held) = moved.all_rows() else { panic!("halves stay halves") };
         assert_eq!(held.as_ptr(), place);
-        assert_eq!(numbers(&RowMatrix::over(turned.t().into()).unwrap()), numbers(&rows));
+        assert_eq!(numbers(&RowMatrix::over_matrix(turned.t().into()).unwrap()), numbers(&rows));
         assert_eq!(
-            numbers(&RowMatrix::over(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()),
+            numbers(&RowMatrix::over_matrix(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()),
             [3.0, 5.0]
         );
     }

@@ -10,7 +10,7 @@
 //! gain: docs/lab/2026-11-choices.md.
 
 use episodica_core::index::sampled_bound;
-use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed};
+use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed_vec};
 
 use crate::rows::RowSlice;
 
@@ -45,38 +45,40 @@ impl SignSketch {
     }
 
     /// Appends whole rows.
-    pub(crate) fn extend(&mut self, rows: RowSlice<'_>, dimension: usize) {
+    pub(crate) fn append_rows(&mut self, rows: RowSlice<'_>, dimension: usize) {
         let first = self.rows;
-        self.resize(first + rows.len() / dimension);
-        self.put(first, rows, dimension);
+        self.resize_rows(first + rows.len() / dimension);
+        self.write_signs(first, rows, dimension);
     }
 
-    pub(crate) fn set(&mut self, row: usize, vector: RowSlice<'_>) {
-        self.put(row, vector, vector.len());
+    pub(crate) fn set_row(&mut self, row: usize, vector: RowSlice<'_>) {
+        self.write_signs(row, vector, vector.len());
     }
 
     /// Overwrites the signs of the rows from row `first` on.
-    fn put(&mut self, first: usize, rows: RowSlice<'_>, dimension: usize) {
-        for_each_signs(rows, dimension, |row, word, signs| *self.word(first + row, word) = signs);
+    fn write_signs(&mut self, first: usize, rows: RowSlice<'_>, dimension: usize) {
+        for_each_signs(rows, dimension, |row, word, signs| {
+            *self.word_at(first + row, word) = signs
+        });
     }
 
     /// Copies the signs of row `from` over those of row `to`.
-    pub(crate) fn copy(&mut self, from: usize, to: usize) {
+    pub(crate) fn copy_row(&mut self, from: usize, to: usize) {
         for word in 0..self.widths.iter().sum() {
-            *self.word(to, word) = *self.word(from, word);
+            *self.word_at(to, word) = *self.word_at(from, word);
         }
     }
 
     /// Removes the rows from `rows` on.
     pub(crate) fn truncate(&mut self, rows: usize) {
-        self.resize(self.rows.min(rows));
+        self.resize_rows(self.rows.min(rows));
     }
 
-    fn resize(&mut self, rows: usize) {
+    fn resize_rows(&mut self, rows: usize) {
         let [front, back] = self.widths;
         self.rows = rows;
-        resize(&mut self.front, rows.div_ceil(ROWS) * ROWS * front);
-        resize(&mut self.back, rows * back);
+        resize_words(&mut self.front, rows.div_ceil(ROWS) * ROWS * front);
+        resize_words(&mut self.back, rows * back);
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -87,8 +89,8 @@ impl SignSketch {
     /// signs. They are chosen from the `proposed` rows whose signs differ least from the query's.
     /// Both steps include all rows that tie with the last, so that the order of arrival does not
     /// decide.
-    pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
-        let alike = self.alike(query, proposed);
+    pub(crate) fn nearest_rows(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
+        let alike = self.alike_rows(query, proposed);
         if alike.len() <= wanted {
             return alike;
         }
@@ -118,7 +120,7 @@ impl SignSketch {
         let [front, back] = self.widths;
         let mut words = Vec::with_capacity(rows.len() * (front + back));
         for row in rows {
-            words.extend((0..front).map(|word| self.front[place(front, *row, word)]));
+            words.extend((0..front).map(|word| self.front[word_position(front, *row, word)]));
             words.extend_from_slice(&self.back[row * back..][..back]);
         }
         words
@@ -127,7 +129,7 @@ impl SignSketch {
     /// At least `wanted` rows, ascending, whose signs differ least from the query's, with all that
     /// tie with the last. They are chosen from the rows that differ least in the first half,
     /// [`FRONT`] per wanted row.
-    fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
+    fn alike_rows(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let [front, back] = self.widths;
         let mut signs = vec![0; front + back];
         for_each_signs(RowSlice::Single(query), query.len(), |_, word, bits| signs[word] = bits);
@@ -185,19 +187,19 @@ impl SignSketch {
         alike
     }
 
-    fn word(&mut self, row: usize, word: usize) -> &mut u64 {
+    fn word_at(&mut self, row: usize, word: usize) -> &mut u64 {
         let [front, back] = self.widths;
         match word.checked_sub(front) {
-            None => &mut self.front[place(front, row, word)],
+            None => &mut self.front[word_position(front, row, word)],
             Some(word) => &mut self.back[row * back + word],
         }
     }
 }
 
 /// Resizes with zeros; the first allocation uses large pages.
-fn resize(words: &mut Vec<u64>, count: usize) {
+fn resize_words(words: &mut Vec<u64>, count: usize) {
     if words.capacity() == 0 {
-        *words = zeroed(count);
+        *words = zeroed_vec(count);
     } else {
         words.resize(count, 0);
     }
@@ -255,13 +257,13 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
 }
 
 /// Position of a row's word in blocks of [`ROWS`] rows with `width` words each.
-fn place(width: usize, row: usize, word: usize) -> usize {
+fn word_position(width: usize, row: usize, word: usize) -> usize {
     (row / ROWS * width + word) * ROWS + row % ROWS
 }
 
 /// Calls `visit` with the sign bits of rows, 64 at a time: row, index of the word, and its bits.
 fn for_each_signs(rows: RowSlice<'_>, dimension: usize, visit: impl FnMut(usize, usize, u64)) {
-    fn each<A: Copy>(
+    fn for_each_word<A: Copy>(
         rows: &[A],
         dimension: usize,
         sign: impl Fn(A) -> u64,
@@ -276,10 +278,10 @@ fn for_each_signs(rows: RowSlice<'_>, dimension: usize, visit: impl FnMut(usize,
     }
     match rows {
         RowSlice::Single(rows) => {
-            each(rows, dimension, |number| u64::from(number.to_bits() >> 31), visit)
+            for_each_word(rows, dimension, |number| u64::from(number.to_bits() >> 31), visit)
         }
         RowSlice::Half(rows) => {
-            each(rows, dimension, |number| u64::from(number.to_bits() >> 15), visit)
+            for_each_word(rows, dimension, |number| u64::from(number.to_bits() >> 15), visit)
         }
     }
 }
@@ -292,7 +294,7 @@ mod tests {
 
     fn over(rows: &[f32], dimension: usize) -> SignSketch {
         let mut sketch = SignSketch::new(dimension);
-        sketch.extend(RowSlice::Single(rows), dimension);
+        sketch.append_rows(RowSlice::Single(rows), dimension);
         sketch
     }
 
@@ -305,7 +307,7 @@ mod tests {
             .collect();
         let halves: Vec<f16> = rows.iter().copied().map(f16::from_f32).collect();
         let mut sketch = SignSketch::new(131);
-        sketch.extend(RowSlice::Half(&halves), 131);
+        sketch.append_rows(RowSlice::Half(&halves), 131);
         assert_eq!((sketch.front, sketch.back), {
             let single = over(&rows, 131);
             (single.front, single.back)
@@ -316,24 +318,24 @@ mod tests {
     fn rows_come_by_how_many_signs_differ() {
         let rows = [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0];
         let mut sketch = over(&rows, 3);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0]);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2), [0, 2]);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
-        sketch.set(1, RowSlice::Single(&[1.0, 1.0, 1.0]));
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0, 1]);
-        sketch.copy(2, 0);
+        assert_eq!(sketch.alike_rows(&[1.0, 1.0, 1.0], 1), [0]);
+        assert_eq!(sketch.alike_rows(&[1.0, 1.0, 1.0], 2), [0, 2]);
+        assert_eq!(sketch.alike_rows(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
+        sketch.set_row(1, RowSlice::Single(&[1.0, 1.0, 1.0]));
+        assert_eq!(sketch.alike_rows(&[1.0, 1.0, 1.0], 1), [0, 1]);
+        sketch.copy_row(2, 0);
         sketch.truncate(2);
-        assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1), [0]);
-        assert_eq!(over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
+        assert_eq!(sketch.alike_rows(&[1.0, -1.0, 1.0], 1), [0]);
+        assert_eq!(over(&[-1.0; 130], 65).alike_rows(&[-1.0; 65], 1), [0, 1]);
     }
 
     #[test]
     fn of_rows_with_as_many_differing_signs_those_win_that_differ_where_it_matters_least() {
         let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];
         let sketch = over(rows.as_flattened(), 3);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1), [0]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2), [0, 2]);
-        assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9), [0, 1, 2, 3]);
+        assert_eq!(sketch.nearest_rows(&[0.9, 0.5, 0.1], 3, 1), [0]);
+        assert_eq!(sketch.nearest_rows(&[0.9, 0.5, 0.1], 3, 2), [0, 2]);
+        assert_eq!(sketch.nearest_rows(&[0.9, 0.5, 0.1], 4, 9), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -360,15 +362,15 @@ mod tests {
                 rows.into_iter().filter(|row| differing(*row, 0..most) <= last).collect()
             };
             let in_front = nearest(all, FRONT * wanted, 128);
-            assert_eq!(sketch.alike(&query, wanted), nearest(in_front, wanted, dimension));
+            assert_eq!(sketch.alike_rows(&query, wanted), nearest(in_front, wanted, dimension));
         }
-        assert_eq!(sketch.alike(&query, 5_000).len(), count);
+        assert_eq!(sketch.alike_rows(&query, 5_000).len(), count);
     }
 
     #[test]
     fn no_order_of_rows_decides_which_of_equal_ones_are_chosen() {
         let rows = [[1.0, 1.0, -1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, -1.0]];
         let sketch = over(rows.as_flattened(), 3);
-        assert_eq!(sketch.nearest(&[0.5, 0.5, 0.1], 3, 2), [0, 1, 2]);
+        assert_eq!(sketch.nearest_rows(&[0.5, 0.5, 0.1], 3, 2), [0, 1, 2]);
     }
 }

@@ -69,24 +69,24 @@ impl StoreAddress {
         let mut rest = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if !own.take(key, &decoded(value))? {
+            if !own.take_parameter(key, &percent_decoded(value))? {
                 rest.push(pair);
             }
         }
         let plain =
             if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
         let mut config = Config::from_str(&plain).map_err(|error| {
-            fail("the address of the store can't be read").caused_by(error.to_string())
+            address_error("the address of the store can't be read").caused_by(error.to_string())
         })?;
-        complete(&mut config, variable)?;
+        complete_config(&mut config, variable)?;
         let mode = own.ssl_mode.or_else(|| variable("PGSSLMODE"));
         let root = own.root_certificates.or_else(|| variable("PGSSLROOTCERT"));
-        let trust = trust(&mut config, mode.as_deref(), root)?;
+        let trust = set_encryption(&mut config, mode.as_deref(), root)?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs_f64(CONNECT_SECONDS));
         }
         let schema = own.schema.unwrap_or_else(|| SCHEMA.to_owned());
-        let shown = shown(&config, &schema);
+        let shown = format_address(&config, &schema);
         Ok(Self {
             config,
             trust,
@@ -100,7 +100,7 @@ impl StoreAddress {
     }
 
     /// The address without user and password.
-    pub fn shown(&self) -> &str {
+    pub fn public_address(&self) -> &str {
         &self.shown
     }
 }
@@ -118,27 +118,33 @@ struct OwnParameters {
 }
 
 impl OwnParameters {
-    fn take(&mut self, key: &str, value: &str) -> Result<bool> {
+    fn take_parameter(&mut self, key: &str, value: &str) -> Result<bool> {
         match key {
             "schema" => {
                 let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
                 let is_good = !value.is_empty() && value.len() <= 50 && value.chars().all(is_name);
                 if !is_good {
-                    return Err(fail(&format!(
+                    return Err(address_error(&format!(
                         "schema must be up to 50 lower-case letters, digits and underscores: \
                          `{value}`"
                     )));
                 }
                 self.schema = Some(value.to_owned());
             }
-            "pool_size" => self.pool_size = Some(number(key, value, 1.0, 1_000.0)? as usize),
-            "deadline_seconds" => self.deadline = Some(number(key, value, 0.1, 3_600.0)?),
-            "max_staleness_seconds" => self.staleness = Some(number(key, value, 0.0, 86_400.0)?),
+            "pool_size" => self.pool_size = Some(parse_number(key, value, 1.0, 1_000.0)? as usize),
+            "deadline_seconds" => self.deadline = Some(parse_number(key, value, 0.1, 3_600.0)?),
+            "max_staleness_seconds" => {
+                self.staleness = Some(parse_number(key, value, 0.0, 86_400.0)?)
+            }
             "reads_when_away" => {
                 self.reads_when_away = match value {
                     "true" => true,
                     "false" => false,
-                    _ => return Err(fail(&format!("{key} must be true or false: `{value}`"))),
+                    _ => {
+                        return Err(address_error(&format!(
+                            "{key} must be true or false: `{value}`"
+                        )));
+                    }
                 }
             }
             "sslmode" => self.ssl_mode = Some(value.to_owned()),
@@ -149,11 +155,11 @@ impl OwnParameters {
     }
 }
 
-fn fail(text: &str) -> Error {
+fn address_error(text: &str) -> Error {
     Error::new(ErrorKind::Config, text).with_hint("for example postgresql://user@host/database")
 }
 
-fn number(key: &str, value: &str, least: f64, most: f64) -> Result<f64> {
+fn parse_number(key: &str, value: &str, least: f64, most: f64) -> Result<f64> {
     let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| {
         Error::new(
@@ -164,7 +170,7 @@ fn number(key: &str, value: &str, least: f64, most: f64) -> Result<f64> {
 }
 
 /// Decodes percent-encoding.
-fn decoded(text: &str) -> String {
+fn percent_decoded(text: &str) -> String {
     let (bytes, mut plain, mut at) = (text.as_bytes(), Vec::new(), 0);
     while at < bytes.len() {
         let hex = text.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
@@ -183,7 +189,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// Fills missing parts of the address from the environment.
-fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
+fn complete_config(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         let sockets = ["/var/run/postgresql", "/tmp"];
@@ -202,13 +208,14 @@ fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> R
         && let Some(ports) = set("PGPORT")
     {
         for port in ports.split(',') {
-            let port = port.parse().map_err(|_| fail(&format!("PGPORT is no port: `{port}`")))?;
+            let port =
+                port.parse().map_err(|_| address_error(&format!("PGPORT is no port: `{port}`")))?;
             config.port(port);
         }
     }
     if config.get_user().is_none() {
         let user = set("PGUSER").or_else(|| set("USER")).or_else(|| set("LOGNAME"));
-        config.user(user.ok_or_else(|| fail("the address of the store names no user"))?);
+        config.user(user.ok_or_else(|| address_error("the address of the store names no user"))?);
     }
     if config.get_password().is_none()
         && let Some(password) = set("PGPASSWORD")
@@ -232,7 +239,11 @@ fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> R
 }
 
 /// Sets the encryption mode; returns how certificates are verified.
-fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Result<TlsTrust> {
+fn set_encryption(
+    config: &mut Config,
+    mode: Option<&str>,
+    root: Option<String>,
+) -> Result<TlsTrust> {
     let by_root = |root: Option<String>| match root.as_deref() {
         None | Some("" | "system") => TlsTrust::System,
         Some(path) => TlsTrust::File(path.into()),
@@ -257,7 +268,7 @@ fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Resul
     Ok(trust)
 }
 
-fn shown(config: &Config, schema: &str) -> String {
+fn format_address(config: &Config, schema: &str) -> String {
     let ports = config.get_ports();
     let hosts: Vec<String> = config
         .get_hosts()
@@ -292,7 +303,7 @@ mod tests {
     #[test]
     fn no_password_is_shown() {
         let address = parsed("postgresql://me:secret@db.example:6432/mem?schema=a_1", &[]).unwrap();
-        assert_eq!(address.shown(), "postgresql://db.example:6432/mem?schema=a_1");
+        assert_eq!(address.public_address(), "postgresql://db.example:6432/mem?schema=a_1");
         assert!(!format!("{address:?}").contains("secret"));
         for broken in ["postgresql://me:secret@h:port/x", "postgresql://me:secret@h/x?sslmode=on"] {
             let error = parsed(broken, &[]).unwrap_err();
@@ -311,7 +322,7 @@ mod tests {
             ("PGSSLMODE", "verify-full"),
         ];
         let address = parsed("postgresql://", &variables).unwrap();
-        assert_eq!(address.shown(), "postgresql://db1:5433,db2:5433/mem");
+        assert_eq!(address.public_address(), "postgresql://db1:5433,db2:5433/mem");
         assert_eq!(address.trust, TlsTrust::System);
         assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
         let given = parsed("postgresql://you@host/other?sslmode=disable", &variables).unwrap();

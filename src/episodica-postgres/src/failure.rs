@@ -35,7 +35,7 @@ impl From<DatabaseFailure> for Error {
 }
 
 /// The chain of causes in one line. (The driver's errors contain no parameter values.)
-fn chain(error: &tokio_postgres::Error) -> String {
+fn cause_chain(error: &tokio_postgres::Error) -> String {
     let mut text = match error.as_db_error() {
         Some(refusal) => return format!("{} ({})", refusal.message(), refusal.code().code()),
         None => error.to_string(),
@@ -51,7 +51,7 @@ fn chain(error: &tokio_postgres::Error) -> String {
 
 impl From<tokio_postgres::Error> for DatabaseFailure {
     fn from(error: tokio_postgres::Error) -> Self {
-        let said = chain(&error);
+        let said = cause_chain(&error);
         let Some(code) = error.code() else {
             return Self::away("the database is unreachable").caused_by(said);
         };

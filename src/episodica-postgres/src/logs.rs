@@ -17,7 +17,7 @@ use crate::nodes::{self, NodePresence, StoreNode};
 use crate::pool::ConnectionPool;
 use crate::purge::{self, PurgeReport};
 use crate::rights;
-use crate::rows::{RowOwner, SeenLogs, id_of, int, stored};
+use crate::rows::{RowOwner, SeenLogs, id_of, stored_id, stored_number};
 use crate::schema::{self, SchemaState};
 use crate::statements::SqlTexts;
 use crate::user_logs::{self, PgUserLogs};
@@ -44,7 +44,7 @@ impl PgLogs {
     pub fn open(address: StoreAddress, mode: OpenMode, holder: &LockHolder) -> Result<Self> {
         let statements = Arc::new(SqlTexts::new(&address.schema));
         let pool = ConnectionPool::new(address)?;
-        let state = schema::prepare(&pool, mode)?;
+        let state = schema::prepare_schema(&pool, mode)?;
         let holder = serde_json::to_string(holder).unwrap_or_default();
         let presence = match mode {
             OpenMode::ReadWrite => Some(NodePresence::begin(&pool, &statements.schema, &holder)?),
@@ -57,8 +57,8 @@ impl PgLogs {
     ///
     /// # Errors
     /// `StoreUnavailable`; `Config` for a database that does not use UTF-8.
-    pub fn look(address: StoreAddress) -> Result<SchemaState> {
-        schema::look(&*ConnectionPool::new(address)?)
+    pub fn inspect_database(address: StoreAddress) -> Result<SchemaState> {
+        schema::inspect_schema(&*ConnectionPool::new(address)?)
     }
 
     /// Creates the tables or migrates them to the current version; returns the previous version.
@@ -66,16 +66,16 @@ impl PgLogs {
     /// # Errors
     /// `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for newer
     /// tables.
-    pub fn migrate(address: StoreAddress) -> Result<i32> {
-        schema::migrate(&*ConnectionPool::new(address)?)
+    pub fn migrate_tables(address: StoreAddress) -> Result<i32> {
+        schema::migrate_tables(&*ConnectionPool::new(address)?)
     }
 
     /// The processes that have the store open for writing.
     ///
     /// # Errors
     /// `StoreUnavailable`; `UnsupportedFormat` if the tables are missing.
-    pub fn nodes(address: StoreAddress) -> Result<Vec<StoreNode>> {
-        nodes::all(&*ConnectionPool::new(address)?)
+    pub fn list_nodes(address: StoreAddress) -> Result<Vec<StoreNode>> {
+        nodes::list_nodes(&*ConnectionPool::new(address)?)
     }
 
     /// Lets a database role read one tenant of a store, through SQL and through this package.
@@ -83,46 +83,51 @@ impl PgLogs {
     /// # Errors
     /// `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not grant;
     /// `StoreUnavailable`.
-    pub fn grant(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
-        rights::grant(&*ConnectionPool::new(address)?, role, &stored(tenant))
+    pub fn grant_tenant(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
+        rights::grant_tenant(&*ConnectionPool::new(address)?, role, &stored_id(tenant))
     }
 
     /// Revokes a role's right to read a tenant.
     ///
     /// # Errors
-    /// As [`PgLogs::grant`].
-    pub fn revoke(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
-        rights::revoke(&*ConnectionPool::new(address)?, role, &stored(tenant))
+    /// As [`PgLogs::grant_tenant`].
+    pub fn revoke_tenant(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
+        rights::revoke_tenant(&*ConnectionPool::new(address)?, role, &stored_id(tenant))
     }
 
     /// Rewrites the tables of a store without the deleted rows.
     ///
     /// # Errors
     /// `StoreUnavailable`; `ReadOnly` if the role lacks the right.
-    pub fn purge(address: StoreAddress) -> Result<PurgeReport> {
-        purge::purge(&*ConnectionPool::new(address)?)
+    pub fn purge_deleted(address: StoreAddress) -> Result<PurgeReport> {
+        purge::purge_deleted(&*ConnectionPool::new(address)?)
     }
 
     /// The state of the database at opening.
-    pub fn state(&self) -> &SchemaState {
+    pub fn schema_state(&self) -> &SchemaState {
         &self.state
     }
 
-    fn target(&self, owner: &Owner) -> WriteTarget<'_> {
-        WriteTarget { pool: &self.pool, statements: &self.statements, who: RowOwner::of(owner) }
+    fn write_target(&self, owner: &Owner) -> WriteTarget<'_> {
+        WriteTarget {
+            pool: &self.pool,
+            statements: &self.statements,
+            who: RowOwner::from_owner(owner),
+        }
     }
 }
 
 impl LogStore for PgLogs {
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
-        let who = RowOwner::of(owner);
+    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
+        let who = RowOwner::from_owner(owner);
         let (epoch, seen) = if self.mode == OpenMode::ReadWrite {
-            self.pool.repeat(async |client| {
-                let row = client.query_typed_one(&self.statements.open, &who.values()).await?;
-                Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), SeenLogs::read(&row, 1)?))
+            self.pool.repeat_request(async |client| {
+                let row =
+                    client.query_typed_one(&self.statements.open, &who.sql_parameters()).await?;
+                Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), SeenLogs::from_row(&row, 1)?))
             })?
         } else {
-            (0, self.target(owner).look()?)
+            (0, self.write_target(owner).read_state()?)
         };
         let logs = PgUserLogs {
             owner: owner.clone(),
@@ -134,13 +139,13 @@ impl LogStore for PgLogs {
             holder: Arc::clone(&self.holder),
             state: Mutex::new(user_logs::OpeningState { seen, looked: None, missed: None }),
         };
-        Ok((Box::new(logs), seen.head(epoch)))
+        Ok((Box::new(logs), seen.head_at_epoch(epoch)))
     }
 
-    fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-        let (tenant, after) = (stored(tenant), stored(after.unwrap_or_default()));
-        let limit = int(limit as u64);
-        self.pool.repeat(async |client| {
+    fn list_users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        let (tenant, after) = (stored_id(tenant), stored_id(after.unwrap_or_default()));
+        let limit = stored_number(limit as u64);
+        self.pool.repeat_request(async |client| {
             let values =
                 [(&tenant as _, Type::TEXT), (&after as _, Type::TEXT), (&limit as _, Type::INT8)];
             let rows = client.query_typed(&self.statements.users, &values).await?;
@@ -148,32 +153,32 @@ impl LogStore for PgLogs {
         })
     }
 
-    fn erase(&self, owner: &Owner) -> Result<usize> {
-        self.target(owner).forget()
+    fn erase_user(&self, owner: &Owner) -> Result<usize> {
+        self.write_target(owner).delete_rows()
     }
 
-    fn tenants(&self) -> Result<Vec<String>> {
-        self.pool.repeat(async |client| {
+    fn list_tenants(&self) -> Result<Vec<String>> {
+        self.pool.repeat_request(async |client| {
             let rows = client.query_typed(&self.statements.tenants, &[]).await?;
             Ok(rows.iter().map(|row| row.try_get(0).map(id_of)).collect::<Result<_, _>>()?)
         })
     }
 
-    fn has(&self, owner: &Owner) -> Result<bool> {
-        Ok(!self.ends(owner)?.is_nobody())
+    fn has_user(&self, owner: &Owner) -> Result<bool> {
+        Ok(!self.log_ends(owner)?.is_nobody())
     }
 
-    fn ends(&self, owner: &Owner) -> Result<LogEnds> {
-        let seen = self.target(owner).look()?;
+    fn log_ends(&self, owner: &Owner) -> Result<LogEnds> {
+        let seen = self.write_target(owner).read_state()?;
         let number = seen.uid.unwrap_or_default().unsigned_abs();
         let files = seen.ends.map(|end| (end.bytes > 0).then_some((end.bytes, number)));
         Ok(LogEnds { generation: seen.generation, files })
     }
 
-    fn generations(&self, tenant: &str, users: &[String]) -> Result<Vec<Option<u64>>> {
-        let tenant = stored(tenant);
-        let asked: Vec<String> = users.iter().map(|user| stored(user)).collect();
-        self.pool.repeat(async |client| {
+    fn log_generations(&self, tenant: &str, users: &[String]) -> Result<Vec<Option<u64>>> {
+        let tenant = stored_id(tenant);
+        let asked: Vec<String> = users.iter().map(|user| stored_id(user)).collect();
+        self.pool.repeat_request(async |client| {
             let values = [(&tenant as _, Type::TEXT), (&asked as _, Type::TEXT_ARRAY)];
             let mut found = vec![None; users.len()];
             for row in client.query_typed(&self.statements.generations, &values).await? {
@@ -184,8 +189,8 @@ impl LogStore for PgLogs {
         })
     }
 
-    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
-        let who = RowOwner::of(owner);
+    fn read_slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+        let who = RowOwner::from_owner(owner);
         let (mut at, mut start, mut bytes) = (from, None, Vec::new());
         loop {
             let skipped = start.map_or(0, |start| from - start);
@@ -193,15 +198,15 @@ impl LogStore for PgLogs {
             if left == 0 || most == 0 {
                 break;
             }
-            let lines = int((left / 64 + 2).clamp(2, 2_000));
-            let rows = self.pool.repeat(async |client| {
+            let lines = stored_number((left / 64 + 2).clamp(2, 2_000));
+            let rows = self.pool.repeat_request(async |client| {
                 let number = kind as i16;
-                let [tenant, user] = who.values();
+                let [tenant, user] = who.sql_parameters();
                 let values = [
                     tenant,
                     user,
                     (&number as _, Type::INT2),
-                    (&int(at) as _, Type::INT8),
+                    (&stored_number(at) as _, Type::INT8),
                     (&lines as _, Type::INT8),
                 ];
                 let rows = client.query_typed(&self.statements.slice, &values).await?;
@@ -231,24 +236,28 @@ impl LogStore for PgLogs {
         Ok(false)
     }
 
-    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
-        let who = RowOwner::of(owner);
-        self.pool.repeat(async |client| {
-            let row = client.query_typed_opt(&self.statements.uses, &who.values()).await?;
+    fn read_uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+        let who = RowOwner::from_owner(owner);
+        self.pool.repeat_request(async |client| {
+            let row = client.query_typed_opt(&self.statements.uses, &who.sql_parameters()).await?;
             let Some(row) = row else { return Ok((Vec::new(), 0)) };
             Ok((row.try_get(0)?, row.try_get::<_, i64>(1)?.unsigned_abs()))
         })
     }
 
     fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool> {
-        if number == 0 && bytes.is_empty() || self.target(owner).look()?.uid.is_none() {
+        if number == 0 && bytes.is_empty() || self.write_target(owner).read_state()?.uid.is_none() {
             return Ok(true);
         }
-        let who = RowOwner::of(owner);
-        let sent = self.pool.once(async |client| {
-            let [tenant, user] = who.values();
-            let values =
-                [tenant, user, (&bytes as _, Type::BYTEA), (&int(number) as _, Type::INT8)];
+        let who = RowOwner::from_owner(owner);
+        let sent = self.pool.send_once(async |client| {
+            let [tenant, user] = who.sql_parameters();
+            let values = [
+                tenant,
+                user,
+                (&bytes as _, Type::BYTEA),
+                (&stored_number(number) as _, Type::INT8),
+            ];
             Ok(client.execute_typed(&self.statements.put_uses, &values).await? > 0)
         })?;
         Ok(sent?)
@@ -260,7 +269,7 @@ impl LogStore for PgLogs {
         }
         let texts = &*self.statements;
         let (name, body) = ((&note.name as _, Type::BYTEA), (&note.body as _, Type::BYTEA));
-        self.pool.repeat(async |client| {
+        self.pool.repeat_request(async |client| {
             let row = match note.step {
                 RequestStep::Begun => {
                     let values = [name.clone(), body.clone()];
@@ -284,18 +293,18 @@ impl LogStore for PgLogs {
         })
     }
 
-    fn leave(&self) {
+    fn unregister_writer(&self) {
         if let Some(presence) = &self.presence {
             presence.end(&self.pool);
         }
     }
 
-    fn medium(&self) -> LogMedium {
+    fn log_medium(&self) -> LogMedium {
         LogMedium {
             name: "postgresql",
-            place: PathBuf::from(self.pool.address().shown()),
+            place: PathBuf::from(self.pool.address().public_address()),
             version: Some(self.state.server_version.clone()),
-            failure: self.pool.failure(),
+            failure: self.pool.last_failure(),
         }
     }
 }

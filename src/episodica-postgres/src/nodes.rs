@@ -53,7 +53,7 @@ impl NodePresence {
         let enter =
             format!("INSERT INTO {schema}.nodes (holder, version) VALUES ($1, $2) RETURNING node");
         let version = env!("CARGO_PKG_VERSION");
-        let node: String = pool.repeat(async |client| {
+        let node: String = pool.repeat_request(async |client| {
             client.execute_typed(&old, &[]).await?;
             let values = [(&holder as _, Type::TEXT), (&version as _, Type::TEXT)];
             Ok(client.query_typed_one(&enter, &values).await?.try_get(0)?)
@@ -64,7 +64,7 @@ impl NodePresence {
              ON CONFLICT (node) DO UPDATE SET seen_at = now()"
         );
         let values = vec![node.clone(), holder.to_owned(), version.to_owned()];
-        let beat = Mutex::new(Some(pool.every(BEAT, again, values)));
+        let beat = Mutex::new(Some(pool.send_regularly(BEAT, again, values)));
         Ok(Self { node, schema: schema.to_owned(), beat })
     }
 
@@ -76,7 +76,7 @@ impl NodePresence {
         beat.abort();
         let text = format!("DELETE FROM {}.nodes WHERE node = $1", self.schema);
         // If this fails, the row becomes that of a silent node and is removed after some days.
-        let _ = pool.soon(async |client| {
+        let _ = pool.send_briefly(async |client| {
             client.execute_typed(&text, &[(&self.node as _, Type::TEXT)]).await?;
             Ok(())
         });
@@ -87,14 +87,14 @@ impl NodePresence {
 ///
 /// # Errors
 /// `StoreUnavailable`.
-pub(crate) fn all(pool: &ConnectionPool) -> Result<Vec<StoreNode>> {
+pub(crate) fn list_nodes(pool: &ConnectionPool) -> Result<Vec<StoreNode>> {
     let text = format!(
         "SELECT holder, version, to_char(opened_at AT TIME ZONE 'UTC', \
          'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM now() - seen_at)::float8 \
          FROM {}.nodes ORDER BY opened_at, node",
         pool.address().schema
     );
-    pool.repeat(async |client| {
+    pool.repeat_request(async |client| {
         let rows = client.query_typed(&text, &[]).await?;
         let node = |row: &tokio_postgres::Row| -> Result<StoreNode, tokio_postgres::Error> {
             let (holder, silent_seconds): (String, f64) = (row.try_get(0)?, row.try_get(3)?);

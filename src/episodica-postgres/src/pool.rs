@@ -14,7 +14,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::StoreAddress;
 use crate::failure::DatabaseFailure;
-use crate::tls::encryption;
+use crate::tls::tls_connector;
 
 /// First and longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
@@ -57,7 +57,7 @@ impl std::fmt::Debug for ConnectionPool {
 
 impl Drop for ConnectionPool {
     fn drop(&mut self) {
-        self.locked().clear();
+        self.lock_links().clear();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -78,7 +78,7 @@ impl UsedConnection<'_> {
     fn give_back(mut self) {
         if let Some(mut link) = self.link.take() {
             link.idle_since = Instant::now();
-            self.pool.locked().push(link);
+            self.pool.lock_links().push(link);
         }
     }
 }
@@ -98,7 +98,7 @@ impl ConnectionPool {
                 Error::new(ErrorKind::Io, "no thread for connections").caused_by(error)
             })?;
         Ok(Arc::new(Self {
-            tls: encryption(&address.trust)?,
+            tls: tls_connector(&address.trust)?,
             permits: Semaphore::new(address.pool_size),
             address,
             idle: Mutex::default(),
@@ -112,11 +112,11 @@ impl ConnectionPool {
     }
 
     /// The cause if the last request failed.
-    pub fn failure(&self) -> Option<String> {
+    pub fn last_failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<PooledLink>> {
+    fn lock_links(&self) -> std::sync::MutexGuard<'_, Vec<PooledLink>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +124,7 @@ impl ConnectionPool {
         self.runtime.as_ref().expect("invariant: only dropping takes it")
     }
 
-    async fn connect(&self) -> Result<PooledLink, DatabaseFailure> {
+    async fn open_link(&self) -> Result<PooledLink, DatabaseFailure> {
         let most = self.address.config.get_connect_timeout().copied();
         let connecting = self.address.config.connect(self.tls.clone());
         let (client, connection) =
@@ -140,10 +140,10 @@ impl ConnectionPool {
     }
 
     /// Takes a live connection before the deadline.
-    async fn take(&self) -> Result<UsedConnection<'_>, DatabaseFailure> {
+    async fn take_connection(&self) -> Result<UsedConnection<'_>, DatabaseFailure> {
         let permit = self.permits.acquire().await.expect("invariant: never closed");
         let known = {
-            let mut idle = self.locked();
+            let mut idle = self.lock_links();
             idle.retain(|link| {
                 !link.client.is_closed() && link.idle_since.elapsed() < LONGEST_IDLE
             });
@@ -151,7 +151,7 @@ impl ConnectionPool {
         };
         let link = match known {
             Some(link) => link,
-            None => self.connect().await?,
+            None => self.open_link().await?,
         };
         Ok(UsedConnection { pool: self, link: Some(link), _permit: permit })
     }
@@ -161,36 +161,36 @@ impl ConnectionPool {
     ///
     /// # Errors
     /// `StoreUnavailable`; the error of a permanent failure.
-    pub fn repeat<T>(
+    pub fn repeat_request<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
     ) -> Result<T> {
-        self.until_deadline(|left| self.attempt(left, &request))
+        self.until_deadline(|left| self.attempt_request(left, &request))
     }
 
     /// Sends a request at most once; only connecting is tried again. An inner `Err` with `is_away`
     /// means that the request may have been executed.
-    pub fn once<T>(
+    pub fn send_once<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
     ) -> Result<Result<T, DatabaseFailure>> {
         let deadline = Instant::now() + self.address.deadline;
-        let used = self.connected()?;
+        let used = self.wait_connected()?;
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSES[0]);
         let outcome = self.runtime().block_on(self.carry_out(used, left, &request));
-        self.note(outcome.as_ref().err());
+        self.note_outcome(outcome.as_ref().err());
         Ok(outcome)
     }
 
     /// Sends a request at most once and without a deadline, for work of unknown duration.
     ///
     /// # Errors
-    /// As [`ConnectionPool::repeat`].
-    pub fn patiently<T>(
+    /// As [`ConnectionPool::repeat_request`].
+    pub fn send_without_deadline<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
     ) -> Result<T> {
-        let used = self.connected()?;
+        let used = self.wait_connected()?;
         let endless = Duration::from_secs(u64::from(u32::MAX));
         Ok(self.runtime().block_on(self.carry_out(used, endless, &request))?)
     }
@@ -198,18 +198,18 @@ impl ConnectionPool {
     /// Sends a request once with a short timeout.
     ///
     /// # Errors
-    /// As [`ConnectionPool::repeat`].
-    pub fn soon<T>(
+    /// As [`ConnectionPool::repeat_request`].
+    pub fn send_briefly<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
     ) -> Result<T> {
-        let outcome = self.attempt(SOON.min(self.address.deadline), &request);
-        self.note(outcome.as_ref().err());
+        let outcome = self.attempt_request(SOON.min(self.address.deadline), &request);
+        self.note_outcome(outcome.as_ref().err());
         Ok(outcome?)
     }
 
     /// Sends a statement at regular intervals while the pool exists.
-    pub fn every(
+    pub fn send_regularly(
         self: &Arc<Self>,
         pause: Duration,
         text: String,
@@ -220,8 +220,8 @@ impl ConnectionPool {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(pool) = pool.upgrade() else { return };
-                let told = timeout(pause, pool.tell(&text, &values)).await;
-                if let Err(failure) = told.unwrap_or_else(|_| Err(late())) {
+                let told = timeout(pause, pool.execute_text(&text, &values)).await;
+                if let Err(failure) = told.unwrap_or_else(|_| Err(deadline_failure())) {
                     log::debug!("a periodic statement failed: {}", failure.error.chain());
                 }
             }
@@ -229,8 +229,8 @@ impl ConnectionPool {
         task.abort_handle()
     }
 
-    async fn tell(&self, text: &str, values: &[String]) -> Result<(), DatabaseFailure> {
-        let used = self.take().await?;
+    async fn execute_text(&self, text: &str, values: &[String]) -> Result<(), DatabaseFailure> {
+        let used = self.take_connection().await?;
         let typed: Vec<(&(dyn ToSql + Sync), Type)> =
             values.iter().map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
         used.client().execute_typed(text, &typed).await?;
@@ -239,10 +239,12 @@ impl ConnectionPool {
     }
 
     /// Takes a live connection; tries to connect until the deadline.
-    fn connected(&self) -> Result<UsedConnection<'_>> {
+    fn wait_connected(&self) -> Result<UsedConnection<'_>> {
         self.until_deadline(|left| {
             self.runtime().block_on(async {
-                timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
+                timeout(left, self.take_connection())
+                    .await
+                    .unwrap_or_else(|_| Err(deadline_failure()))
             })
         })
     }
@@ -255,7 +257,7 @@ impl ConnectionPool {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let outcome = attempt(left.max(PAUSES[0]));
-            self.note(outcome.as_ref().err());
+            self.note_outcome(outcome.as_ref().err());
             match outcome {
                 Ok(value) => return Ok(value),
                 Err(failure) if !failure.is_away || Instant::now() + pause >= deadline => {
@@ -267,20 +269,22 @@ impl ConnectionPool {
         }
     }
 
-    fn note(&self, failure: Option<&DatabaseFailure>) {
+    fn note_outcome(&self, failure: Option<&DatabaseFailure>) {
         let away = failure.filter(|failure| failure.error.kind() == ErrorKind::StoreUnavailable);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
             away.map(|failure| failure.error.chain());
     }
 
-    fn attempt<T>(
+    fn attempt_request<T>(
         &self,
         left: Duration,
         request: &impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
     ) -> Result<T, DatabaseFailure> {
         let started = Instant::now();
         self.runtime().block_on(async {
-            let used = timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))?;
+            let used = timeout(left, self.take_connection())
+                .await
+                .unwrap_or_else(|_| Err(deadline_failure()))?;
             let left = left.saturating_sub(started.elapsed()).max(PAUSES[0]);
             self.carry_out(used, left, request).await
         })
@@ -293,7 +297,8 @@ impl ConnectionPool {
         left: Duration,
         request: &impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
     ) -> Result<T, DatabaseFailure> {
-        let outcome = timeout(left, request(used.client())).await.unwrap_or_else(|_| Err(late()));
+        let outcome =
+            timeout(left, request(used.client())).await.unwrap_or_else(|_| Err(deadline_failure()));
         if outcome.is_ok() {
             used.give_back();
         }
@@ -301,6 +306,6 @@ impl ConnectionPool {
     }
 }
 
-fn late() -> DatabaseFailure {
+fn deadline_failure() -> DatabaseFailure {
     DatabaseFailure::away("the database does not answer in time")
 }

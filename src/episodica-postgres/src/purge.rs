@@ -24,7 +24,7 @@ pub struct PurgeReport {
 ///
 /// # Errors
 /// `StoreUnavailable`; `ReadOnly` if the role lacks the right.
-pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
+pub(crate) fn purge_deleted(pool: &ConnectionPool) -> Result<PurgeReport> {
     let schema = &pool.address().schema;
     let find = format!(
         "SELECT c.relname::text, pg_total_relation_size(c.oid) FROM pg_class c \
@@ -33,7 +33,7 @@ pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
          (c.relname LIKE 'log\\_%' OR c.relname IN ('users', 'uses', 'requests')) \
          AND pg_total_relation_size(c.oid) > 0 ORDER BY 1"
     );
-    let found = pool.repeat(async |client| {
+    let found = pool.repeat_request(async |client| {
         let rows = client.query_typed(&find, &[]).await?;
         let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
             Ok((row.try_get::<_, String>(0)?, row.try_get::<_, i64>(1)?.unsigned_abs()))
@@ -46,7 +46,7 @@ pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
             format!("VACUUM (FULL) {schema}.{table}"),
             format!("SELECT pg_total_relation_size('{schema}.{table}'::regclass)"),
         );
-        let after: i64 = pool.patiently(async |client| {
+        let after: i64 = pool.send_without_deadline(async |client| {
             client.batch_execute(&text).await?;
             Ok(client.query_typed_one(&size, &[]).await?.try_get(0)?)
         })?;
@@ -70,7 +70,7 @@ pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
 fn move_log_on(pool: &ConnectionPool) -> Result<()> {
     // The server does not switch from an empty segment, so each gets a record first.
     let leave = "SELECT pg_logical_emit_message(false, 'episodica', ''); SELECT pg_switch_wal()";
-    pool.patiently(async |client| {
+    pool.send_without_deadline(async |client| {
         client.batch_execute(leave).await?;
         client.batch_execute("CHECKPOINT").await?;
         let row = client.query_typed_one("SELECT count(*) FROM pg_ls_waldir()", &[]).await?;

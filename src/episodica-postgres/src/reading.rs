@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::pool::ConnectionPool;
-use crate::rows::{LogEnd, int};
+use crate::rows::{LogEnd, stored_number};
 use crate::statements::SqlTexts;
 
 /// Number of bytes requested at a time; more if a line is longer.
@@ -67,7 +67,7 @@ pub(crate) fn read_span(
                 return Ok(ReadOutcome::Discontinued);
             }
             if until >= span.to.bytes {
-                return Err(lost(span));
+                return Err(lost_lines(span));
             }
             window = window.saturating_mul(8);
             continue;
@@ -102,14 +102,14 @@ fn read_window(
     span: &LogSpan,
     [from, until]: [u64; 2],
 ) -> Result<Vec<Row>> {
-    pool.repeat(async |client| {
+    pool.repeat_request(async |client| {
         let kind = span.kind as i16;
         let values = [
             (&span.uid as _, Type::INT8),
             (&kind as _, Type::INT2),
-            (&int(from) as _, Type::INT8),
-            (&int(until) as _, Type::INT8),
-            (&int(span.generation) as _, Type::INT8),
+            (&stored_number(from) as _, Type::INT8),
+            (&stored_number(until) as _, Type::INT8),
+            (&stored_number(span.generation) as _, Type::INT8),
             (&WINDOW_LINES as _, Type::INT8),
         ];
         Ok(client.query_typed(&statements.chunk, &values).await?)
@@ -125,13 +125,14 @@ fn line_of(row: &Row) -> Result<(LogEnd, &str), tokio_postgres::Error> {
 fn is_generation(pool: &ConnectionPool, statements: &SqlTexts, span: &LogSpan) -> Result<bool> {
     let text =
         format!("SELECT 1 FROM {}.users WHERE uid = $1 AND generation = $2", statements.schema);
-    pool.repeat(async |client| {
-        let values = [(&span.uid as _, Type::INT8), (&int(span.generation) as _, Type::INT8)];
+    pool.repeat_request(async |client| {
+        let values =
+            [(&span.uid as _, Type::INT8), (&stored_number(span.generation) as _, Type::INT8)];
         Ok(client.query_typed_opt(&text, &values).await?.is_some())
     })
 }
 
-fn lost(span: &LogSpan) -> Error {
+fn lost_lines(span: &LogSpan) -> Error {
     Error::new(
         ErrorKind::CorruptStore,
         format!("rows of the {} of a user are missing in the database", span.kind.name()),

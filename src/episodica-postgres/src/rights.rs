@@ -11,11 +11,11 @@ use crate::pool::ConnectionPool;
 const READ: [&str; 8] =
     ["users", "log", "uses", "readers", "meta", "messages", "episodes", "facts"];
 
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn tables(schema: &str) -> String {
+fn table_list(schema: &str) -> String {
     READ.map(|table| format!("{schema}.{table}")).join(", ")
 }
 
@@ -24,19 +24,19 @@ fn tables(schema: &str) -> String {
 /// # Errors
 /// `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not grant;
 /// `StoreUnavailable`.
-pub(crate) fn grant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
+pub(crate) fn grant_tenant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
     check_role(pool, role)?;
     let schema = &pool.address().schema;
     let rights = format!(
         "GRANT USAGE ON SCHEMA {schema} TO {0}; GRANT SELECT ON {1} TO {0}",
-        quoted(role),
-        tables(schema)
+        quote_name(role),
+        table_list(schema)
     );
     let enter = format!(
         "INSERT INTO {schema}.readers (role, tenant) VALUES ($1::text::name, $2) \
          ON CONFLICT DO NOTHING"
     );
-    pool.repeat(async |client| {
+    pool.repeat_request(async |client| {
         client.batch_execute(&rights).await?;
         let values = [(&role as _, Type::TEXT), (&tenant as _, Type::TEXT)];
         client.execute_typed(&enter, &values).await?;
@@ -47,8 +47,8 @@ pub(crate) fn grant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<(
 /// Revokes a tenant from a role; with its last tenant, the role loses all rights to the tables.
 ///
 /// # Errors
-/// As [`grant`].
-pub(crate) fn revoke(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
+/// As [`grant_tenant`].
+pub(crate) fn revoke_tenant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
     check_role(pool, role)?;
     let schema = &pool.address().schema;
     let remove =
@@ -56,10 +56,10 @@ pub(crate) fn revoke(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<
     let left = format!("SELECT 1 FROM {schema}.readers WHERE role = $1::text::name LIMIT 1");
     let rights = format!(
         "REVOKE SELECT ON {1} FROM {0}; REVOKE USAGE ON SCHEMA {schema} FROM {0}",
-        quoted(role),
-        tables(schema)
+        quote_name(role),
+        table_list(schema)
     );
-    pool.repeat(async |client| {
+    pool.repeat_request(async |client| {
         let values = [(&role as _, Type::TEXT), (&tenant as _, Type::TEXT)];
         client.execute_typed(&remove, &values).await?;
         if client.query_typed_opt(&left, &values[..1]).await?.is_none() {
@@ -70,7 +70,7 @@ pub(crate) fn revoke(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<
 }
 
 fn check_role(pool: &ConnectionPool, role: &str) -> Result<()> {
-    let is_there = pool.repeat(async |client| {
+    let is_there = pool.repeat_request(async |client| {
         let text = "SELECT 1 FROM pg_roles WHERE rolname = $1::text";
         let row = client.query_typed_opt(text, &[(&role as _, Type::TEXT)]).await?;
         Ok::<_, DatabaseFailure>(row.is_some())

@@ -15,22 +15,22 @@ pub(crate) struct RowOwner {
 }
 
 impl RowOwner {
-    pub fn of(owner: &Owner) -> Self {
-        Self { tenant: stored(&owner.tenant), user: stored(&owner.user) }
+    pub fn from_owner(owner: &Owner) -> Self {
+        Self { tenant: stored_id(&owner.tenant), user: stored_id(&owner.user) }
     }
 
     /// The first two parameters of a statement about a user.
-    pub fn values(&self) -> [(&(dyn ToSql + Sync), Type); 2] {
+    pub fn sql_parameters(&self) -> [(&(dyn ToSql + Sync), Type); 2] {
         [(&self.tenant, Type::TEXT), (&self.user, Type::TEXT)]
     }
 }
 
 /// An id as the tables store it: `\\` for a backslash, `\0` for a zero character.
-pub(crate) fn stored(id: &str) -> String {
+pub(crate) fn stored_id(id: &str) -> String {
     id.replace('\\', "\\\\").replace('\0', "\\0")
 }
 
-/// The id whose [`stored`] form this is.
+/// The id whose [`stored_id`] form this is.
 pub(crate) fn id_of(stored: &str) -> String {
     let (mut id, mut chars) = (String::with_capacity(stored.len()), stored.chars());
     while let Some(char) = chars.next() {
@@ -52,7 +52,7 @@ pub(crate) struct LogEnd {
 
 impl LogEnd {
     /// The end after one more line.
-    pub fn after(self, line: &[u8]) -> Self {
+    pub fn after_line(self, line: &[u8]) -> Self {
         let mut crc = crc32fast::Hasher::new_with_initial(self.crc);
         crc.update(line);
         crc.update(b"\n");
@@ -60,16 +60,16 @@ impl LogEnd {
         Self { bytes, lines, crc: crc.finalize() }
     }
 
-    pub fn position(self) -> LogPosition {
+    pub fn to_position(self) -> LogPosition {
         LogPosition { bytes: self.bytes, records: self.lines }
     }
 
-    pub fn sum(self) -> LogSum {
-        LogSum { position: self.position(), crc32: format!("{:08x}", self.crc) }
+    pub fn to_sum(self) -> LogSum {
+        LogSum { position: self.to_position(), crc32: format!("{:08x}", self.crc) }
     }
 
     /// The end of a known prefix of a log; `None` for an invalid checksum.
-    pub fn of(sum: &LogSum) -> Option<Self> {
+    pub fn from_sum(sum: &LogSum) -> Option<Self> {
         let crc = u32::from_str_radix(&sum.crc32, 16).ok()?;
         Some(Self { bytes: sum.position.bytes, lines: sum.position.records, crc })
     }
@@ -90,32 +90,33 @@ pub(crate) struct SeenLogs {
 
 impl SeenLogs {
     /// Reads a head, whose columns may all be null, starting at a column.
-    pub fn read(row: &Row, from: usize) -> Result<Self, tokio_postgres::Error> {
+    pub fn from_row(row: &Row, from: usize) -> Result<Self, tokio_postgres::Error> {
         let number = |at: usize| row.try_get::<_, Option<i64>>(from + at);
         let Some(uid) = number(0)? else { return Ok(Self::default()) };
         let mut ends = [LogEnd::default(); 3];
         for (at, end) in ends.iter_mut().enumerate() {
             *end = LogEnd {
-                bytes: whole(number(3 + 3 * at)?),
-                lines: whole(number(4 + 3 * at)?),
-                crc: whole(number(5 + 3 * at)?) as u32,
+                bytes: unsigned_number(number(3 + 3 * at)?),
+                lines: unsigned_number(number(4 + 3 * at)?),
+                crc: unsigned_number(number(5 + 3 * at)?) as u32,
             };
         }
         let batch = match (number(12)?, number(13)?) {
-            (Some(epoch), Some(number)) => {
-                Some(BatchId { epoch: whole(Some(epoch)), number: whole(Some(number)) })
-            }
+            (Some(epoch), Some(number)) => Some(BatchId {
+                epoch: unsigned_number(Some(epoch)),
+                number: unsigned_number(Some(number)),
+            }),
             _ => None,
         };
         let fence = number(2)?.unwrap_or_default();
-        Ok(Self { uid: Some(uid), generation: whole(number(1)?), fence, ends, batch })
+        Ok(Self { uid: Some(uid), generation: unsigned_number(number(1)?), fence, ends, batch })
     }
 
-    pub fn end(&self, kind: LogKind) -> LogEnd {
+    pub fn log_end(&self, kind: LogKind) -> LogEnd {
         self.ends[kind as usize]
     }
 
-    pub fn head(&self, epoch: u64) -> LogHead {
+    pub fn head_at_epoch(&self, epoch: u64) -> LogHead {
         LogHead {
             generation: self.generation,
             epoch,
@@ -130,12 +131,12 @@ impl SeenLogs {
     }
 }
 
-fn whole(number: Option<i64>) -> u64 {
+fn unsigned_number(number: Option<i64>) -> u64 {
     number.unwrap_or_default().unsigned_abs()
 }
 
 /// A number as the tables store it.
-pub(crate) fn int(number: u64) -> i64 {
+pub(crate) fn stored_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -150,10 +151,10 @@ pub(crate) struct LineColumns<'a> {
 
 impl<'a> LineColumns<'a> {
     /// Adds a line; returns the end after it.
-    pub fn push(&mut self, end: LogEnd, line: &'a str) -> LogEnd {
-        let next = end.after(line.as_bytes());
-        self.upto.push(int(next.bytes));
-        self.numbers.push(int(next.lines));
+    pub fn push_line(&mut self, end: LogEnd, line: &'a str) -> LogEnd {
+        let next = end.after_line(line.as_bytes());
+        self.upto.push(stored_number(next.bytes));
+        self.numbers.push(stored_number(next.lines));
         self.crcs.push(i64::from(next.crc));
         self.lines.push(line);
         next
@@ -167,8 +168,8 @@ mod tests {
     #[test]
     fn an_id_survives_the_tables() {
         for id in ["a", "\0", "a\\0b", "\\", "\\\0\\\\0", "Çağla / 张"] {
-            assert!(!stored(id).contains('\0'));
-            assert_eq!(id_of(&stored(id)), id);
+            assert!(!stored_id(id).contains('\0'));
+            assert_eq!(id_of(&stored_id(id)), id);
         }
     }
 }

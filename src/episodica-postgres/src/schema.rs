@@ -38,7 +38,7 @@ pub struct SchemaState {
 ///
 /// # Errors
 /// `StoreUnavailable`; `Config` for a database that does not use UTF-8.
-pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
+pub(crate) fn inspect_schema(pool: &ConnectionPool) -> Result<SchemaState> {
     let schema = &pool.address().schema;
     let text = "SELECT current_setting('server_version'), current_setting('server_encoding'), \
                 current_setting('fsync'), current_setting('full_page_writes'), \
@@ -47,7 +47,7 @@ pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
                 has_database_privilege(current_database(), 'CREATE'), \
                 current_setting('server_version_num')::int4";
     let table = format!("{schema}.meta");
-    let (state, encoding, is_there, number) = pool.repeat(async |client| {
+    let (state, encoding, is_there, number) = pool.repeat_request(async |client| {
         let row = client.query_typed_one(text, &[(&table, Type::TEXT)]).await?;
         let said = |at: usize| row.try_get::<_, String>(at);
         let names = ["fsync", "full_page_writes", "synchronous_commit"];
@@ -86,7 +86,7 @@ pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
          pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE n.nspname = '{schema}' AND c.relkind = 'r') FROM {schema}.meta m"
     );
-    let (schema_version, identity, bytes) = pool.repeat(async |client| {
+    let (schema_version, identity, bytes) = pool.repeat_request(async |client| {
         let row = client.query_typed_one(&text, &[]).await?;
         Ok((row.try_get(0)?, row.try_get(1)?, row.try_get::<_, i64>(2)?.unsigned_abs()))
     })?;
@@ -98,8 +98,8 @@ pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
 /// # Errors
 /// `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for newer
 /// tables.
-pub(crate) fn migrate(pool: &ConnectionPool) -> Result<i32> {
-    let before = look(pool)?;
+pub(crate) fn migrate_tables(pool: &ConnectionPool) -> Result<i32> {
+    let before = inspect_schema(pool)?;
     check_version(before.schema_version)?;
     if before.schema_version == SCHEMA_VERSION {
         return Ok(SCHEMA_VERSION);
@@ -120,11 +120,12 @@ pub(crate) fn migrate(pool: &ConnectionPool) -> Result<i32> {
         script.push_str(&step.replace("{s}", schema));
     }
     script.push_str(&format!("UPDATE {schema}.meta SET version = {SCHEMA_VERSION}; COMMIT"));
-    let outcome = pool
-        .repeat(async |client| client.batch_execute(&script).await.map_err(DatabaseFailure::from));
+    let outcome = pool.repeat_request(async |client| {
+        client.batch_execute(&script).await.map_err(DatabaseFailure::from)
+    });
     match outcome {
         Ok(()) => Ok(before.schema_version),
-        Err(error) if look(pool)?.schema_version == SCHEMA_VERSION => {
+        Err(error) if inspect_schema(pool)?.schema_version == SCHEMA_VERSION => {
             log::debug!("the tables were made before: {}", error.chain());
             Ok(before.schema_version)
         }
@@ -148,8 +149,8 @@ fn check_version(version: i32) -> Result<()> {
 /// # Errors
 /// `UnsupportedFormat` for tables of another version; `Config` for a server that may lose
 /// acknowledged writes; `StoreUnavailable`, also for a standby.
-pub(crate) fn prepare(pool: &ConnectionPool, mode: OpenMode) -> Result<SchemaState> {
-    let mut state = look(pool)?;
+pub(crate) fn prepare_schema(pool: &ConnectionPool, mode: OpenMode) -> Result<SchemaState> {
+    let mut state = inspect_schema(pool)?;
     check_version(state.schema_version)?;
     if mode == OpenMode::ReadWrite {
         if state.is_standby {
@@ -165,8 +166,8 @@ pub(crate) fn prepare(pool: &ConnectionPool, mode: OpenMode) -> Result<SchemaSta
                 .with_hint("set fsync, full_page_writes and synchronous_commit to on"));
         }
         if state.schema_version == 0 && state.may_create {
-            migrate(pool)?;
-            state = look(pool)?;
+            migrate_tables(pool)?;
+            state = inspect_schema(pool)?;
         }
     }
     match state.schema_version {

@@ -3,7 +3,7 @@
 use episodica_core::store::LogKind;
 
 /// The columns for a log's end in the table `users`: bytes, lines, checksum.
-pub(crate) fn columns(kind: LogKind) -> [&'static str; 3] {
+pub(crate) fn end_columns(kind: LogKind) -> [&'static str; 3] {
     match kind {
         LogKind::Messages => ["message_bytes", "message_lines", "message_crc"],
         LogKind::Episodes => ["episode_bytes", "episode_lines", "episode_crc"],
@@ -11,7 +11,7 @@ pub(crate) fn columns(kind: LogKind) -> [&'static str; 3] {
     }
 }
 
-/// The columns of a head, in the order that `SeenLogs::read` expects.
+/// The columns of a head, in the order that `SeenLogs::from_row` expects.
 const HEAD: &str = "u.uid, u.generation, u.fence, \
     u.message_bytes, u.message_lines, u.message_crc, \
     u.episode_bytes, u.episode_lines, u.episode_crc, \
@@ -69,7 +69,7 @@ const REQUEST_REFUSED: &str = "DELETE FROM {s}.requests WHERE name = $1 AND outc
 const REQUEST: &str = "SELECT encode(body, 'hex'), outcome FROM {s}.requests WHERE name = $1";
 
 /// Sets a column of a request that was noted more than a day ago, and leaves that of a newer one.
-fn expiring(column: &str, value: &str) -> String {
+fn expiring_value(column: &str, value: &str) -> String {
     format!("{column} = CASE WHEN r.at < now() - interval '1 day' THEN {value} ELSE r.{column} END")
 }
 
@@ -111,9 +111,9 @@ impl SqlTexts {
             |text: &str| text.replace("{HEAD}", HEAD).replace("{lines}", LINES).replace("{s}", s);
         Self {
             head: of(READ_HEAD),
-            append: appending(s),
-            create: creating(s),
-            rewrite: rewriting(s),
+            append: append_statements(s),
+            create: create_statements(s),
+            rewrite: rewrite_statement(s),
             request_begun: beginning_request(s),
             forget: ["log", "uses", "turns"]
                 .map(|table| format!("DELETE FROM {s}.{table} WHERE uid = $1")),
@@ -144,9 +144,9 @@ impl SqlTexts {
 }
 
 /// Appends lines to the log of each kind, if its end is the known one.
-fn appending(s: &str) -> [String; 3] {
+fn append_statements(s: &str) -> [String; 3] {
     LogKind::ALL.map(|kind| {
-        let [bytes, count, crc] = columns(kind);
+        let [bytes, count, crc] = end_columns(kind);
         let number = kind as usize;
         format!(
             "WITH mine AS (UPDATE {s}.users SET {bytes} = $5, {count} = $6, {crc} = $7, \
@@ -159,9 +159,9 @@ fn appending(s: &str) -> [String; 3] {
 }
 
 /// Creates a user with the first lines of the log of each kind.
-fn creating(s: &str) -> [String; 3] {
+fn create_statements(s: &str) -> [String; 3] {
     LogKind::ALL.map(|kind| {
-        let [bytes, count, crc] = columns(kind);
+        let [bytes, count, crc] = end_columns(kind);
         let number = kind as usize;
         format!(
             "WITH mine AS (INSERT INTO {s}.users (tenant, user_id, generation, {bytes}, \
@@ -175,8 +175,8 @@ fn creating(s: &str) -> [String; 3] {
     })
 }
 
-fn rewriting(s: &str) -> String {
-    let ends = LogKind::ALL.map(columns);
+fn rewrite_statement(s: &str) -> String {
+    let ends = LogKind::ALL.map(end_columns);
     let set_ends: Vec<String> = ends
         .iter()
         .flatten()
@@ -205,8 +205,8 @@ fn beginning_request(s: &str) -> String {
          LIMIT 100 FOR UPDATE SKIP LOCKED)) \
          INSERT INTO {s}.requests AS r (name, body) VALUES ($1, $2) ON CONFLICT (name) \
          DO UPDATE SET {}, {}, {} RETURNING encode(r.body, 'hex'), r.outcome",
-        expiring("body", "excluded.body"),
-        expiring("outcome", "NULL"),
-        expiring("at", "now()")
+        expiring_value("body", "excluded.body"),
+        expiring_value("outcome", "NULL"),
+        expiring_value("at", "now()")
     )
 }

@@ -17,7 +17,7 @@ use crate::address::TlsTrust;
 ///
 /// # Errors
 /// `Config` for unreadable root certificates.
-pub(crate) fn encryption(trust: &TlsTrust) -> Result<MakeRustlsConnect> {
+pub(crate) fn tls_connector(trust: &TlsTrust) -> Result<MakeRustlsConnect> {
     let fail =
         |text: &str, cause: String| Error::new(ErrorKind::Config, text.to_owned()).caused_by(cause);
     let provider = Arc::new(ring::default_provider());

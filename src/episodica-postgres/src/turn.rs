@@ -34,7 +34,7 @@ impl Drop for HeldTurn {
     fn drop(&mut self) {
         self.beat.abort();
         // If this fails, the turn expires.
-        let _ = self.pool.soon(async |client| {
+        let _ = self.pool.send_briefly(async |client| {
             let values = [(&self.uid as _, Type::INT8), (&self.holder as _, Type::TEXT)];
             client.execute_typed(&self.statements.give_turn, &values).await?;
             Ok(())
@@ -52,14 +52,14 @@ impl LockGuard for EmptyTurn {}
 ///
 /// # Errors
 /// `StoreUnavailable`.
-pub(crate) fn take(
+pub(crate) fn take_turn(
     pool: &Arc<ConnectionPool>,
     statements: &Arc<SqlTexts>,
     uid: Option<i64>,
     holder: &str,
 ) -> Result<TurnHolder> {
     let Some(uid) = uid else { return Ok(TurnHolder::Mine(Box::new(EmptyTurn))) };
-    let taken = pool.repeat(async |client| {
+    let taken = pool.repeat_request(async |client| {
         let values = [
             (&uid as _, Type::INT8),
             (&holder as _, Type::TEXT),
@@ -80,7 +80,7 @@ pub(crate) fn take(
             statements: Arc::clone(statements),
             uid,
             holder: holder.to_owned(),
-            beat: pool.every(
+            beat: pool.send_regularly(
                 BEAT,
                 statements.keep_turn.clone(),
                 vec![uid.to_string(), holder.to_owned(), TURN_SECONDS.to_string()],

@@ -53,32 +53,32 @@ struct EmptyLock;
 impl AppendLock for EmptyLock {}
 
 impl PgUserLogs {
-    fn state(&self) -> MutexGuard<'_, OpeningState> {
+    fn lock_state(&self) -> MutexGuard<'_, OpeningState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the head of the logs; `None` while the database is unavailable.
     fn look_once(&self) -> Result<Option<SeenLogs>> {
-        if self.state().missed.is_some_and(|missed| missed.elapsed() < PAUSE_WHEN_AWAY) {
+        if self.lock_state().missed.is_some_and(|missed| missed.elapsed() < PAUSE_WHEN_AWAY) {
             return Ok(None);
         }
-        let found = self.target().look_once();
-        self.state().missed = match &found {
+        let found = self.write_target().look_once();
+        self.lock_state().missed = match &found {
             Err(error) if error.kind() == ErrorKind::StoreUnavailable => Some(Instant::now()),
             _ => None,
         };
-        if let (Some(_), Err(error)) = (self.state().missed, &found) {
+        if let (Some(_), Err(error)) = (self.lock_state().missed, &found) {
             log::warn!("the database is unreachable, answered from memory: {}", error.chain());
             return Ok(None);
         }
         found.map(Some)
     }
 
-    fn known(&self) -> SeenLogs {
-        self.state().seen
+    fn known_logs(&self) -> SeenLogs {
+        self.lock_state().seen
     }
 
-    fn target(&self) -> WriteTarget<'_> {
+    fn write_target(&self) -> WriteTarget<'_> {
         WriteTarget { pool: &self.pool, statements: &self.statements, who: self.who.clone() }
     }
 
@@ -91,16 +91,16 @@ impl PgUserLogs {
         }
     }
 
-    fn span(&self, kind: LogKind, from: LogEnd, to: &SeenLogs) -> Option<LogSpan> {
+    fn log_span(&self, kind: LogKind, from: LogEnd, to: &SeenLogs) -> Option<LogSpan> {
         let uid = to.uid?;
-        Some(LogSpan { uid, generation: to.generation, kind, from, to: to.end(kind) })
+        Some(LogSpan { uid, generation: to.generation, kind, from, to: to.log_end(kind) })
     }
 
     fn read_all(&self, seen: &SeenLogs) -> Result<Option<[LineLog; 3]>> {
         let mut logs: [LineLog; 3] = Default::default();
         for (kind, log) in LogKind::ALL.into_iter().zip(&mut logs) {
-            log.path = self.path(kind);
-            let Some(span) = self.span(kind, LogEnd::default(), seen) else { continue };
+            log.path = self.log_path(kind);
+            let Some(span) = self.log_span(kind, LogEnd::default(), seen) else { continue };
             let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
                 log.lines.push(read.line.as_bytes().to_vec());
                 true
@@ -112,9 +112,9 @@ impl PgUserLogs {
         Ok(Some(logs))
     }
 
-    fn problem(&self, kind: LogKind, number: u64, reason: &str) -> StoreProblem {
+    fn line_problem(&self, kind: LogKind, number: u64, reason: &str) -> StoreProblem {
         StoreProblem {
-            path: self.path(kind),
+            path: self.log_path(kind),
             line: Some(number),
             message: format!("line is not a record: {reason}"),
             remedy: "another program changed it: correct the row or restore a backup".into(),
@@ -123,9 +123,9 @@ impl PgUserLogs {
     }
 
     /// The answer to a writer whose state is out of date.
-    fn conflict(&self) -> Result<AppendAnswer> {
-        self.state().looked = None;
-        Ok(AppendAnswer::Conflict(self.target().look()?.head(self.epoch)))
+    fn conflict_answer(&self) -> Result<AppendAnswer> {
+        self.lock_state().looked = None;
+        Ok(AppendAnswer::Conflict(self.write_target().read_state()?.head_at_epoch(self.epoch)))
     }
 
     /// # Errors
@@ -142,22 +142,22 @@ impl PgUserLogs {
 }
 
 impl UserLogs for PgUserLogs {
-    fn mode(&self) -> OpenMode {
+    fn open_mode(&self) -> OpenMode {
         self.mode
     }
 
-    fn head(&self) -> Result<LogHead> {
-        Ok(self.target().look()?.head(self.epoch))
+    fn current_head(&self) -> Result<LogHead> {
+        Ok(self.write_target().read_state()?.head_at_epoch(self.epoch))
     }
 
-    fn seen(&self) -> LogHead {
-        self.known().head(self.epoch)
+    fn seen_head(&self) -> LogHead {
+        self.known_logs().head_at_epoch(self.epoch)
     }
 
     fn is_current(&self) -> Result<bool> {
         let staleness = self.pool.address().staleness;
         let is_fresh = |looked: Instant| !staleness.is_zero() && looked.elapsed() < staleness;
-        if self.state().looked.is_some_and(is_fresh) {
+        if self.lock_state().looked.is_some_and(is_fresh) {
             return Ok(true);
         }
         let asked = Instant::now();
@@ -167,9 +167,9 @@ impl UserLogs for PgUserLogs {
                 None => return Ok(true),
             }
         } else {
-            self.target().look()?
+            self.write_target().read_state()?
         };
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if !now.has_same_logs(&state.seen) {
             return Ok(false);
         }
@@ -178,12 +178,12 @@ impl UserLogs for PgUserLogs {
         Ok(true)
     }
 
-    fn follow(
+    fn visit_appended(
         &self,
         visit: &mut dyn FnMut(LogKind, RawLine<'_>) -> Result<(), String>,
     ) -> Result<Option<LogHead>> {
-        let (seen, asked) = (self.known(), Instant::now());
-        let now = self.target().look()?;
+        let (seen, asked) = (self.known_logs(), Instant::now());
+        let now = self.write_target().read_state()?;
         self.check_not_rolled_back(&seen, &now)?;
         // A user without lines may have no row, or a row that is still empty.
         let is_new = seen.uid.is_none() && seen.ends == <[LogEnd; 3]>::default();
@@ -191,7 +191,7 @@ impl UserLogs for PgUserLogs {
             return Ok(None);
         }
         for kind in LogKind::ALL {
-            let Some(span) = self.span(kind, seen.end(kind), &now) else { continue };
+            let Some(span) = self.log_span(kind, seen.log_end(kind), &now) else { continue };
             let mut is_sound = true;
             let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
                 let bytes = read.line.as_bytes();
@@ -205,28 +205,28 @@ impl UserLogs for PgUserLogs {
                 ReadOutcome::Refused | ReadOutcome::Rewritten => return Ok(None),
             }
         }
-        *self.state() = OpeningState { seen: now, looked: Some(asked), missed: None };
-        Ok(Some(now.head(self.epoch)))
+        *self.lock_state() = OpeningState { seen: now, looked: Some(asked), missed: None };
+        Ok(Some(now.head_at_epoch(self.epoch)))
     }
 
-    fn hold(&self) -> Result<Hold<'_>> {
+    fn exclude_writers(&self) -> Result<Hold<'_>> {
         // No lock can be held across statements; the append compares the head instead.
         self.check_writable()?;
         Ok(Box::new(EmptyLock))
     }
 
-    fn read(
+    fn visit_after(
         &self,
         kind: LogKind,
         known: &LogSum,
         visit: &mut dyn FnMut(RawLine<'_>) -> Result<(), String>,
     ) -> Result<Option<LogRecovery>> {
-        let seen = self.known();
-        let Some(from) = LogEnd::of(known) else { return Ok(None) };
-        if from.bytes > seen.end(kind).bytes {
+        let seen = self.known_logs();
+        let Some(from) = LogEnd::from_sum(known) else { return Ok(None) };
+        if from.bytes > seen.log_end(kind).bytes {
             return Ok(None);
         }
-        let Some(span) = self.span(kind, from, &seen) else {
+        let Some(span) = self.log_span(kind, from, &seen) else {
             return Ok(Some(LogRecovery::default()));
         };
         let (mut recovery, all) = (LogRecovery::default(), from == LogEnd::default());
@@ -240,7 +240,7 @@ impl UserLogs for PgUserLogs {
                 Err(_) if !all => return false,
                 Err(reason) => {
                     recovery.quarantined += 1;
-                    recovery.problems.push(self.problem(kind, end.lines, &reason));
+                    recovery.problems.push(self.line_problem(kind, end.lines, &reason));
                 }
             }
             true
@@ -254,68 +254,72 @@ impl UserLogs for PgUserLogs {
         }
     }
 
-    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
+    fn append_batch(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
         self.check_writable()?;
-        let seen = self.known();
+        let seen = self.known_logs();
         let is_own = expected.epoch == self.epoch
             && expected.generation == seen.generation
-            && expected.end(batch.kind) == seen.end(batch.kind).bytes;
+            && expected.log_end(batch.kind) == seen.log_end(batch.kind).bytes;
         if !is_own {
-            return self.conflict();
+            return self.conflict_answer();
         }
         if batch.lines.is_empty() {
-            return Ok(AppendAnswer::Done(seen.head(self.epoch)));
+            return Ok(AppendAnswer::Done(seen.head_at_epoch(self.epoch)));
         }
         let mut before = seen;
         loop {
-            if let Some(after) = self.target().append(&before, batch)? {
-                let mut state = self.state();
+            if let Some(after) = self.write_target().append_batch(&before, batch)? {
+                let mut state = self.lock_state();
                 // Another thread may have written one of the other logs meanwhile.
                 let kind = batch.kind as usize;
                 state.seen.ends[kind] = after.ends[kind];
                 (state.seen.uid, state.seen.generation) = (after.uid, after.generation);
                 state.seen.fence = state.seen.fence.max(after.fence);
                 state.seen.batch = Some(batch.id);
-                return Ok(AppendAnswer::Done(state.seen.head(self.epoch)));
+                return Ok(AppendAnswer::Done(state.seen.head_at_epoch(self.epoch)));
             }
             // If another writer only raised the fence, the batch is still valid.
-            let now = self.target().look()?;
+            let now = self.write_target().read_state()?;
             let is_fence_only = (now.uid, now.generation) == (before.uid, before.generation)
-                && now.end(batch.kind) == before.end(batch.kind)
+                && now.log_end(batch.kind) == before.log_end(batch.kind)
                 && now.fence != before.fence;
             if !is_fence_only {
-                self.state().looked = None;
-                return Ok(AppendAnswer::Conflict(now.head(self.epoch)));
+                self.lock_state().looked = None;
+                return Ok(AppendAnswer::Conflict(now.head_at_epoch(self.epoch)));
             }
             before.fence = now.fence;
-            self.state().seen.fence = now.fence;
+            self.lock_state().seen.fence = now.fence;
         }
     }
 
-    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)> {
+    fn rewrite_logs(
+        &self,
+        expected: &LogHead,
+        erasure: UserErasure,
+    ) -> Result<(AppendAnswer, usize)> {
         self.check_writable()?;
-        let seen = self.known();
-        let now = self.target().look()?;
+        let seen = self.known_logs();
+        let now = self.write_target().read_state()?;
         if expected.epoch != self.epoch
             || expected.generation != seen.generation
             || !now.has_same_logs(&seen)
         {
-            return Ok((self.conflict()?, 0));
+            return Ok((self.conflict_answer()?, 0));
         }
-        let Some(mut logs) = self.read_all(&now)? else { return Ok((self.conflict()?, 0)) };
+        let Some(mut logs) = self.read_all(&now)? else { return Ok((self.conflict_answer()?, 0)) };
         if now.uid.is_none() {
             // The user has no rows, so there is nothing to erase.
-            let head = LogHead { generation: seen.generation, ..seen.head(self.epoch) };
+            let head = LogHead { generation: seen.generation, ..seen.head_at_epoch(self.epoch) };
             return Ok((AppendAnswer::Done(head), 0));
         }
-        let generation = self.target().next_generation()?;
+        let generation = self.write_target().next_generation()?;
         let changed = erase_lines(&self.owner, &erasure, generation, &mut logs)?;
-        match self.target().rewrite(&now, generation, &logs)? {
+        match self.write_target().rewrite_logs(&now, generation, &logs)? {
             Some(after) => {
-                *self.state() = OpeningState { seen: after, looked: None, missed: None };
-                Ok((AppendAnswer::Done(after.head(self.epoch)), changed))
+                *self.lock_state() = OpeningState { seen: after, looked: None, missed: None };
+                Ok((AppendAnswer::Done(after.head_at_epoch(self.epoch)), changed))
             }
-            None => Ok((self.conflict()?, 0)),
+            None => Ok((self.conflict_answer()?, 0)),
         }
     }
 
@@ -328,26 +332,26 @@ impl UserLogs for PgUserLogs {
         Ok(())
     }
 
-    fn position(&self, kind: LogKind) -> LogPosition {
-        self.known().end(kind).position()
+    fn log_position(&self, kind: LogKind) -> LogPosition {
+        self.known_logs().log_end(kind).to_position()
     }
 
-    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
-        Ok(Some(self.known().end(kind).sum()))
+    fn log_sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
+        Ok(Some(self.known_logs().log_end(kind).to_sum()))
     }
 
-    fn check(&self) -> Result<Vec<StoreProblem>> {
-        let (seen, mut problems) = (self.known(), Vec::new());
+    fn find_damage(&self) -> Result<Vec<StoreProblem>> {
+        let (seen, mut problems) = (self.known_logs(), Vec::new());
         for kind in LogKind::ALL {
-            let Some(span) = self.span(kind, LogEnd::default(), &seen) else { continue };
+            let Some(span) = self.log_span(kind, LogEnd::default(), &seen) else { continue };
             let mut at = LogEnd::default();
             read_span(&self.pool, &self.statements, &span, &mut |read| {
-                at = at.after(read.line.as_bytes());
+                at = at.after_line(read.line.as_bytes());
                 if let Err(reason) = check_line(read.line.as_bytes()) {
-                    problems.push(self.problem(kind, read.end.lines, &reason));
+                    problems.push(self.line_problem(kind, read.end.lines, &reason));
                 } else if at != read.end {
                     let reason = "it does not continue the lines before it";
-                    problems.push(self.problem(kind, read.end.lines, reason));
+                    problems.push(self.line_problem(kind, read.end.lines, reason));
                 }
                 at = read.end;
                 true
@@ -356,9 +360,9 @@ impl UserLogs for PgUserLogs {
         Ok(problems)
     }
 
-    fn path(&self, kind: LogKind) -> PathBuf {
+    fn log_path(&self, kind: LogKind) -> PathBuf {
         let Owner { tenant, user } = &self.owner;
-        let place = self.pool.address().shown();
+        let place = self.pool.address().public_address();
         format!("{place}#{tenant}/{user}/{}", kind.name()).into()
     }
 
@@ -366,6 +370,6 @@ impl UserLogs for PgUserLogs {
         if self.mode == OpenMode::ReadOnly {
             return Ok(TurnHolder::Other(None));
         }
-        turn::take(&self.pool, &self.statements, self.known().uid, &self.holder)
+        turn::take_turn(&self.pool, &self.statements, self.known_logs().uid, &self.holder)
     }
 }

@@ -8,7 +8,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::failure::DatabaseFailure;
 use crate::pool::ConnectionPool;
-use crate::rows::{LineColumns, LogEnd, RowOwner, SeenLogs, int};
+use crate::rows::{LineColumns, LogEnd, RowOwner, SeenLogs, stored_number};
 use crate::statements::SqlTexts;
 
 /// Maximum number of bytes of lines per statement of a rewrite.
@@ -48,21 +48,21 @@ impl WriteTarget<'_> {
     ///
     /// # Errors
     /// `StoreUnavailable`.
-    pub fn look(&self) -> Result<SeenLogs> {
-        self.pool.repeat(async |client| self.ask(client).await)
+    pub fn read_state(&self) -> Result<SeenLogs> {
+        self.pool.repeat_request(async |client| self.query_state(client).await)
     }
 
-    /// [`WriteTarget::look`] with a short timeout.
+    /// [`WriteTarget::read_state`] with a short timeout.
     ///
     /// # Errors
     /// `StoreUnavailable`.
     pub fn look_once(&self) -> Result<SeenLogs> {
-        self.pool.soon(async |client| self.ask(client).await)
+        self.pool.send_briefly(async |client| self.query_state(client).await)
     }
 
-    async fn ask(&self, client: &Client) -> Result<SeenLogs, DatabaseFailure> {
-        let row = client.query_typed_opt(&self.statements.head, &self.who.values()).await?;
-        Ok(row.map_or_else(|| Ok(SeenLogs::default()), |row| SeenLogs::read(&row, 0))?)
+    async fn query_state(&self, client: &Client) -> Result<SeenLogs, DatabaseFailure> {
+        let row = client.query_typed_opt(&self.statements.head, &self.who.sql_parameters()).await?;
+        Ok(row.map_or_else(|| Ok(SeenLogs::default()), |row| SeenLogs::from_row(&row, 0))?)
     }
 
     /// Appends a batch if the logs are still as `seen`; returns their new state, or `None` if
@@ -71,17 +71,17 @@ impl WriteTarget<'_> {
     /// # Errors
     /// `StoreUnavailable`. Whether the batch was written is unknown only if the database stays
     /// unavailable until the deadline.
-    pub fn append(&self, seen: &SeenLogs, batch: &LineBatch<'_>) -> Result<Option<SeenLogs>> {
+    pub fn append_batch(&self, seen: &SeenLogs, batch: &LineBatch<'_>) -> Result<Option<SeenLogs>> {
         let (lines, mut columns, mut end) =
-            (lines_of(batch)?, LineColumns::default(), seen.end(batch.kind));
+            (lines_of(batch)?, LineColumns::default(), seen.log_end(batch.kind));
         for line in &lines {
-            end = columns.push(end, line);
+            end = columns.push_line(end, line);
         }
         let mut seen = *seen;
         loop {
-            let sent = self
-                .pool
-                .once(async |client| self.send(client, &seen, batch, &columns, end).await)?;
+            let sent = self.pool.send_once(async |client| {
+                self.send_batch(client, &seen, batch, &columns, end).await
+            })?;
             match sent {
                 Ok(written) => return Ok(written),
                 Err(failure) if !failure.is_away => return Err(failure.into()),
@@ -90,20 +90,20 @@ impl WriteTarget<'_> {
                 }
             }
             // After this, the lost request has either been executed or never will be.
-            let now = self.fence()?;
+            let now = self.raise_fence()?;
             if self.has_line(&now, batch.kind, end, columns.lines.last().copied())? {
                 return Ok(Some(now));
             }
             let is_created = seen.uid.is_none() && now.ends == seen.ends;
             let is_same = now.uid == seen.uid && now.generation == seen.generation;
-            if !(is_created || is_same && now.end(batch.kind) == seen.end(batch.kind)) {
+            if !(is_created || is_same && now.log_end(batch.kind) == seen.log_end(batch.kind)) {
                 return Ok(None);
             }
             seen = now;
         }
     }
 
-    async fn send(
+    async fn send_batch(
         &self,
         client: &Client,
         seen: &SeenLogs,
@@ -112,13 +112,19 @@ impl WriteTarget<'_> {
         end: LogEnd,
     ) -> Result<Option<SeenLogs>, DatabaseFailure> {
         let (number, BatchId { epoch, number: id }) = (batch.kind as usize, batch.id);
-        let new = [int(end.bytes), int(end.lines), i64::from(end.crc), int(epoch), int(id)];
+        let new = [
+            stored_number(end.bytes),
+            stored_number(end.lines),
+            i64::from(end.crc),
+            stored_number(epoch),
+            stored_number(id),
+        ];
         let mut values = with_columns(columns);
         values.extend(new.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)));
         let mut after = SeenLogs { batch: Some(batch.id), ..*seen };
         after.ends[number] = end;
         let Some(uid) = seen.uid else {
-            values.extend(self.who.values());
+            values.extend(self.who.sql_parameters());
             let row = client.query_typed_opt(&self.statements.create[number], &values).await?;
             let Some(row) = row else { return Ok(None) };
             after.uid = Some(row.try_get(0)?);
@@ -126,17 +132,24 @@ impl WriteTarget<'_> {
             return Ok(Some(after));
         };
         let before = seen.ends[number];
-        let old = [uid, int(seen.generation), seen.fence, int(before.bytes), i64::from(before.crc)];
+        let old = [
+            uid,
+            stored_number(seen.generation),
+            seen.fence,
+            stored_number(before.bytes),
+            i64::from(before.crc),
+        ];
         values.extend(old.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)));
         let rows = client.execute_typed(&self.statements.append[number], &values).await?;
         Ok((rows > 0).then_some(after))
     }
 
     /// Raises the fence, so that no earlier request can be executed any more.
-    fn fence(&self) -> Result<SeenLogs> {
-        self.pool.repeat(async |client| {
-            let row = client.query_typed_one(&self.statements.fence, &self.who.values()).await?;
-            Ok(SeenLogs::read(&row, 0)?)
+    fn raise_fence(&self) -> Result<SeenLogs> {
+        self.pool.repeat_request(async |client| {
+            let row =
+                client.query_typed_one(&self.statements.fence, &self.who.sql_parameters()).await?;
+            Ok(SeenLogs::from_row(&row, 0)?)
         })
     }
 
@@ -149,15 +162,15 @@ impl WriteTarget<'_> {
         last: Option<&str>,
     ) -> Result<bool> {
         let (Some(uid), Some(last)) = (now.uid, last) else { return Ok(false) };
-        if now.end(kind).bytes < end.bytes {
+        if now.log_end(kind).bytes < end.bytes {
             return Ok(false);
         }
-        self.pool.repeat(async |client| {
+        self.pool.repeat_request(async |client| {
             let kind = kind as i16;
             let values = [
                 (&uid as _, Type::INT8),
                 (&kind as _, Type::INT2),
-                (&int(end.bytes) as _, Type::INT8),
+                (&stored_number(end.bytes) as _, Type::INT8),
             ];
             let row = client.query_typed_opt(&self.statements.line_at, &values).await?;
             let Some(row) = row else { return Ok(false) };
@@ -172,7 +185,7 @@ impl WriteTarget<'_> {
     /// `StoreUnavailable`.
     pub fn next_generation(&self) -> Result<u64> {
         let text = format!("SELECT nextval('{}.generations')", self.statements.schema);
-        self.pool.repeat(async |client| {
+        self.pool.repeat_request(async |client| {
             let row = client.query_typed_one(&text, &[]).await?;
             Ok(row.try_get::<_, i64>(0)?.unsigned_abs())
         })
@@ -182,8 +195,8 @@ impl WriteTarget<'_> {
     /// another process wrote first.
     ///
     /// # Errors
-    /// As [`WriteTarget::append`].
-    pub fn rewrite(
+    /// As [`WriteTarget::append_batch`].
+    pub fn rewrite_logs(
         &self,
         seen: &SeenLogs,
         generation: u64,
@@ -193,12 +206,12 @@ impl WriteTarget<'_> {
         let mut after = SeenLogs { generation, ..*seen };
         for (log, end) in logs.iter().zip(&mut after.ends) {
             if log.changed_from.is_some() {
-                *end = log.lines.iter().fold(LogEnd::default(), |end, line| end.after(line));
+                *end = log.lines.iter().fold(LogEnd::default(), |end, line| end.after_line(line));
             }
         }
         let mut before = *seen;
         loop {
-            let sent = self.pool.once(async |client| {
+            let sent = self.pool.send_once(async |client| {
                 let done = self.send_rewrite(client, uid, (&before, &after), logs).await;
                 if done.is_err() {
                     // The connection is closed anyway; the rollback is for a pooler.
@@ -214,7 +227,7 @@ impl WriteTarget<'_> {
                     log::warn!("an erasure had no answer and is settled: {}", failure.error.chain())
                 }
             }
-            let now = self.fence()?;
+            let now = self.raise_fence()?;
             after.fence = now.fence;
             if now.generation == generation {
                 return Ok(Some(now));
@@ -236,11 +249,16 @@ impl WriteTarget<'_> {
         client.batch_execute("BEGIN").await?;
         let mut values = Vec::new();
         for end in after.ends {
-            values.extend([int(end.bytes), int(end.lines), i64::from(end.crc)]);
+            values.extend([stored_number(end.bytes), stored_number(end.lines), i64::from(end.crc)]);
         }
-        values.extend([int(after.generation), uid, int(before.generation), before.fence]);
+        values.extend([
+            stored_number(after.generation),
+            uid,
+            stored_number(before.generation),
+            before.fence,
+        ]);
         for end in before.ends {
-            values.extend([int(end.bytes), i64::from(end.crc)]);
+            values.extend([stored_number(end.bytes), i64::from(end.crc)]);
         }
         let typed: Values<'_> =
             values.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)).collect();
@@ -251,12 +269,12 @@ impl WriteTarget<'_> {
         for (kind, log) in LogKind::ALL.into_iter().zip(logs) {
             let Some(first) = log.changed_from else { continue };
             let kind = kind as i16;
-            let number = int(first as u64 + 1);
+            let number = stored_number(first as u64 + 1);
             let values =
                 [(&uid as _, Type::INT8), (&kind as _, Type::INT2), (&number as _, Type::INT8)];
             client.execute_typed(&self.statements.cut, &values).await?;
             let mut end =
-                log.lines[..first].iter().fold(LogEnd::default(), |end, line| end.after(line));
+                log.lines[..first].iter().fold(LogEnd::default(), |end, line| end.after_line(line));
             let (mut columns, mut bytes) = (LineColumns::default(), 0);
             for line in &log.lines[first..] {
                 let text = std::str::from_utf8(line).map_err(|error| {
@@ -264,21 +282,21 @@ impl WriteTarget<'_> {
                         Error::internal("a line is not UTF-8").caused_by(error),
                     )
                 })?;
-                end = columns.push(end, text);
+                end = columns.push_line(end, text);
                 bytes += text.len();
                 if bytes >= INSERT_BYTES {
-                    self.insert(client, uid, kind, &columns).await?;
+                    self.insert_lines(client, uid, kind, &columns).await?;
                     (columns, bytes) = (LineColumns::default(), 0);
                 }
             }
-            self.insert(client, uid, kind, &columns).await?;
+            self.insert_lines(client, uid, kind, &columns).await?;
         }
         client.execute_typed(&self.statements.drop_uses, &[(&uid as _, Type::INT8)]).await?;
         client.batch_execute("COMMIT").await?;
         Ok(true)
     }
 
-    async fn insert(
+    async fn insert_lines(
         &self,
         client: &Client,
         uid: i64,
@@ -299,12 +317,13 @@ impl WriteTarget<'_> {
     ///
     /// # Errors
     /// `StoreUnavailable`.
-    pub fn forget(&self) -> Result<usize> {
+    pub fn delete_rows(&self) -> Result<usize> {
         // Idempotent, so it may be repeated.
-        self.pool.repeat(async |client| {
+        self.pool.repeat_request(async |client| {
             client.batch_execute("BEGIN").await?;
-            let row =
-                client.query_typed_opt(&self.statements.forget_user, &self.who.values()).await?;
+            let row = client
+                .query_typed_opt(&self.statements.forget_user, &self.who.sql_parameters())
+                .await?;
             let mut rows = 0;
             if let Some(row) = row {
                 let uid: i64 = row.try_get(0)?;

@@ -43,7 +43,7 @@ fn owner(user: &str) -> Owner {
 
 fn lines_behind(logs: &dyn UserLogs, kind: LogKind, known: &LogSum) -> Option<Vec<Vec<u8>>> {
     let mut lines = Vec::new();
-    let shown = logs.read(kind, known, &mut |line| {
+    let shown = logs.visit_after(kind, known, &mut |line| {
         lines.push(line.bytes.to_vec());
         Ok(())
     });
@@ -56,7 +56,7 @@ fn all_lines(logs: &dyn UserLogs) -> [Vec<Vec<u8>>; 3] {
 
 /// Number of lines of each log, as its position states it.
 fn lengths(logs: &dyn UserLogs) -> [u64; 3] {
-    LogKind::ALL.map(|kind| logs.position(kind).records)
+    LogKind::ALL.map(|kind| logs.log_position(kind).records)
 }
 
 #[derive(Debug, Clone)]
@@ -88,9 +88,9 @@ struct Writer {
 
 impl Writer {
     fn open(store: &dyn LogStore, owner: &Owner) -> Self {
-        let (logs, opened) = store.open(owner).unwrap();
+        let (logs, opened) = store.open_logs(owner).unwrap();
         all_lines(&*logs);
-        let head = LogHead { epoch: opened.epoch, ..logs.head().unwrap() };
+        let head = LogHead { epoch: opened.epoch, ..logs.current_head().unwrap() };
         Self { logs, head, earlier: head, batches: 0 }
     }
 
@@ -118,7 +118,8 @@ impl Writer {
             0 => LogHead { generation: self.head.generation, ..expected },
             _ => expected,
         };
-        let answer = self.logs.append(&expected, &LineBatch { kind, lines, records, id }).unwrap();
+        let answer =
+            self.logs.append_batch(&expected, &LineBatch { kind, lines, records, id }).unwrap();
         self.note(answer)
     }
 }
@@ -149,8 +150,10 @@ fn the_database_does_what_the_model_does() {
                     // A batch is stale for the model only if it is for the database: if the end of
                     // this log differs.
                     let stale = stale
-                        && writers.iter().all(|one| one.earlier.end(kind) != one.head.end(kind)
-                            && one.earlier.generation == one.head.generation);
+                        && writers.iter().all(|one| {
+                            one.earlier.log_end(kind) != one.head.log_end(kind)
+                                && one.earlier.generation == one.head.generation
+                        });
                     let lines: Vec<u8> =
                         (next..next + records).flat_map(|id| line(kind, id)).collect();
                     next += records;
@@ -169,7 +172,7 @@ fn the_database_does_what_the_model_does() {
                             ..UserErasure::default()
                         };
                         let before = writer.head;
-                        let (answer, _) = writer.logs.rewrite(&before, erasure).unwrap();
+                        let (answer, _) = writer.logs.rewrite_logs(&before, erasure).unwrap();
                         prop_assert!(writer.note(answer));
                     }
                 }
@@ -177,7 +180,7 @@ fn the_database_does_what_the_model_does() {
                     for (writer, store) in writers.iter_mut().zip(stores) {
                         let epoch = writer.head.epoch;
                         if matches!(operation, Operation::EraseUser) {
-                            store.erase(&owner).unwrap();
+                            store.erase_user(&owner).unwrap();
                         }
                         *writer = Writer::open(store, &owner);
                         prop_assert!(writer.head.epoch > epoch);
@@ -187,7 +190,7 @@ fn the_database_does_what_the_model_does() {
             let [real, model] = writers.each_ref().map(|writer| all_lines(&*writer.logs));
             prop_assert_eq!(without_notes(real), model);
             let logs = &*writers[0].logs;
-            prop_assert!(logs.check().unwrap().is_empty());
+            prop_assert!(logs.find_damage().unwrap().is_empty());
             prop_assert_eq!(lengths(logs), all_lines(logs).map(|lines| lines.len() as u64));
             for kind in LogKind::ALL {
                 let all: Vec<u8> = lines_behind(logs, kind, &LogSum::default())
@@ -196,7 +199,7 @@ fn the_database_does_what_the_model_does() {
                     .flat_map(|line| [line, b"\n".to_vec()].concat())
                     .collect();
                 let (from, most) = (all.len() / 3, all.len() / 2);
-                let part = database.slice(&owner, kind, from as u64, most as u64).unwrap();
+                let part = database.read_slice(&owner, kind, from as u64, most as u64).unwrap();
                 prop_assert_eq!(&part[..], &all[from..(from + most).min(all.len())]);
             }
         }
@@ -212,7 +215,7 @@ fn any_beginning_is_known_and_the_rest_is_shown() {
     let mut beginnings = vec![LogSum::default()];
     for id in 0..20 {
         assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, id), 1, false));
-        beginnings.push(writer.logs.sum(LogKind::Messages).unwrap().unwrap());
+        beginnings.push(writer.logs.log_sum(LogKind::Messages).unwrap().unwrap());
     }
     let all = all_lines(&*writer.logs)[0].clone();
     let again = Writer::open(&database, &owner("a"));
@@ -232,10 +235,10 @@ fn a_reader_follows_and_a_rewrite_ends_that() {
     let address = server();
     let (database, other) = (open(&address), open(&address));
     let mut writer = Writer::open(&database, &owner("a"));
-    let reader = other.open(&owner("a")).unwrap().0;
+    let reader = other.open_logs(&owner("a")).unwrap().0;
     let follow = || {
         let mut seen = Vec::new();
-        let head = reader.follow(&mut |_, line| {
+        let head = reader.visit_appended(&mut |_, line| {
             seen.push(line.bytes.to_vec());
             Ok(())
         });
@@ -249,17 +252,17 @@ fn a_reader_follows_and_a_rewrite_ends_that() {
     assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 3), 1, false));
     assert_eq!(follow(), Some(2));
     // The reader may write now, and the writer has to follow.
-    let expected = reader.seen();
+    let expected = reader.seen_head();
     let lines = line(LogKind::Messages, 4);
     let id = BatchId { epoch: expected.epoch, number: 1 };
     let batch = LineBatch { kind: LogKind::Messages, lines: &lines, records: 1, id };
-    assert!(matches!(reader.append(&expected, &batch).unwrap(), AppendAnswer::Done(_)));
+    assert!(matches!(reader.append_batch(&expected, &batch).unwrap(), AppendAnswer::Done(_)));
     let before = writer.head;
-    let answer = writer.logs.append(&before, &batch).unwrap();
+    let answer = writer.logs.append_batch(&before, &batch).unwrap();
     assert!(matches!(answer, AppendAnswer::Conflict(_)));
-    writer.logs.follow(&mut |_, _| Ok(())).unwrap().unwrap();
+    writer.logs.visit_appended(&mut |_, _| Ok(())).unwrap().unwrap();
     let erasure = UserErasure { messages: vec!["r1".into()], ..UserErasure::default() };
-    let (answer, _) = writer.logs.rewrite(&writer.logs.seen(), erasure).unwrap();
+    let (answer, _) = writer.logs.rewrite_logs(&writer.logs.seen_head(), erasure).unwrap();
     assert!(matches!(answer, AppendAnswer::Done(_)));
     assert_eq!(follow(), None);
 }
@@ -274,23 +277,23 @@ fn of_many_writers_every_line_is_there_once_and_in_order() {
                 let address = &address;
                 scope.spawn(move || {
                     let database = open(address);
-                    let (logs, opened) = database.open(&owner("a")).unwrap();
+                    let (logs, opened) = database.open_logs(&owner("a")).unwrap();
                     let mut acknowledged = Vec::new();
                     for number in 0..25_u64 {
                         let id = name << 32 | number;
                         let lines = line(LogKind::Messages, id);
                         loop {
-                            let expected = LogHead { epoch: opened.epoch, ..logs.seen() };
+                            let expected = LogHead { epoch: opened.epoch, ..logs.seen_head() };
                             let batch = LineBatch {
                                 kind: LogKind::Messages,
                                 lines: &lines,
                                 records: 1,
                                 id: BatchId { epoch: opened.epoch, number },
                             };
-                            match logs.append(&expected, &batch).unwrap() {
+                            match logs.append_batch(&expected, &batch).unwrap() {
                                 AppendAnswer::Done(_) => break acknowledged.push(id),
                                 AppendAnswer::Conflict(_) => {
-                                    logs.follow(&mut |_, _| Ok(())).unwrap().unwrap();
+                                    logs.visit_appended(&mut |_, _| Ok(())).unwrap().unwrap();
                                 }
                             }
                         }
@@ -302,7 +305,7 @@ fn of_many_writers_every_line_is_there_once_and_in_order() {
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
     });
     let database = open(&address);
-    let [there, ..] = all_lines(&*database.open(&owner("a")).unwrap().0);
+    let [there, ..] = all_lines(&*database.open_logs(&owner("a")).unwrap().0);
     let distinct: HashSet<&Vec<u8>> = there.iter().collect();
     assert_eq!((there.len(), distinct.len()), (100, 100));
     for ids in written {
@@ -324,14 +327,14 @@ fn generations_are_told_in_the_order_that_was_asked() {
         let mut writer = Writer::open(&database, &owner(user));
         assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 1), 1, false));
     }
-    let told = database.generations("default", &users).unwrap();
+    let told = database.log_generations("default", &users).unwrap();
     let each = users.each_ref().map(|user| {
-        let ends = database.ends(&owner(user)).unwrap();
+        let ends = database.log_ends(&owner(user)).unwrap();
         (!ends.is_nobody()).then_some(ends.generation)
     });
     assert_eq!(told, each);
     assert_eq!(told.iter().filter(|generation| generation.is_none()).count(), 1);
-    assert_eq!(database.generations("other", &users).unwrap(), [None; 4]);
+    assert_eq!(database.log_generations("other", &users).unwrap(), [None; 4]);
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl StorePlace {
             let logs = PgLogs::open(address(place)?, mode, &holder)?;
             let caches = caches
                 .ok_or_else(|| Error::internal("a database store needs a cache directory"))?;
-            (caches.join(&logs.state().identity), Some(Arc::new(logs)))
+            (caches.join(&logs.schema_state().identity), Some(Arc::new(logs)))
         } else {
             (place.into(), None)
         };
@@ -58,7 +58,7 @@ fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyRe
 /// The state of a store's database.
 #[pyfunction]
 pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Bound<'py, PyDict>> {
-    let state: SchemaState = run(py, || PgLogs::look(address(place)?))?;
+    let state: SchemaState = run(py, || PgLogs::inspect_database(address(place)?))?;
     let found = PyDict::new(py);
     found.set_item("server_version", state.server_version)?;
     found.set_item("schema_version", state.schema_version)?;
@@ -74,7 +74,7 @@ pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Boun
 /// Creates or migrates the tables of a store; returns the previous version.
 #[pyfunction]
 pub(crate) fn database_migrate(py: Python<'_>, place: &str) -> PyResult<i32> {
-    run(py, || PgLogs::migrate(address(place)?))
+    run(py, || PgLogs::migrate_tables(address(place)?))
 }
 
 /// The processes that have a store open for writing.
@@ -83,7 +83,7 @@ pub(crate) fn database_nodes<'py>(
     py: Python<'py>,
     place: &str,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let nodes = run(py, || PgLogs::nodes(address(place)?))?;
+    let nodes = run(py, || PgLogs::list_nodes(address(place)?))?;
     let shown = |node: StoreNode| {
         let found = PyDict::new(py);
         let (host, pid) = node.holder.map(|holder| (holder.host, holder.pid)).unzip();
@@ -109,7 +109,7 @@ pub(crate) fn database_grant(
 ) -> PyResult<()> {
     run(py, || {
         Owner::new(tenant, "user")?;
-        let change = if revoke { PgLogs::revoke } else { PgLogs::grant };
+        let change = if revoke { PgLogs::revoke_tenant } else { PgLogs::grant_tenant };
         change(address(place)?, role, tenant)
     })
 }
@@ -121,7 +121,7 @@ pub(crate) fn database_purge(
     py: Python<'_>,
     place: &str,
 ) -> PyResult<(Vec<String>, u64, u64, bool)> {
-    let purged = run(py, || PgLogs::purge(address(place)?))?;
+    let purged = run(py, || PgLogs::purge_deleted(address(place)?))?;
     let [before, after] = purged.bytes;
     Ok((purged.tables, before, after, purged.is_log_moved_on))
 }
@@ -156,7 +156,7 @@ pub(crate) fn copy_store(
         let is_whole = owner.is_none();
         let owners = match owner {
             Some((tenant, user)) => vec![Owner::new(&tenant, &user)?],
-            None => from.owners()?,
+            None => from.list_owners()?,
         };
         let mut sums = (owners.len(), 0, 0, 0);
         for (done, owner) in owners.iter().enumerate() {
@@ -165,7 +165,7 @@ pub(crate) fn copy_store(
             sums = (sums.0, sums.1 + copied.lines, sums.2 + copied.known, sums.3 + copied.bytes);
             control.progress("users", done + 1, owners.len());
         }
-        let only_there = if is_whole { to.owners()? } else { Vec::new() };
+        let only_there = if is_whole { to.list_owners()? } else { Vec::new() };
         let only_there = only_there.into_iter().filter(|owner| !owners.contains(owner));
         let only_there = only_there.map(|owner| (owner.tenant, owner.user)).collect();
         to.release_lock();

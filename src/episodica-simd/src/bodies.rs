@@ -13,7 +13,7 @@ pub(super) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
     if !a_rest.is_empty() {
         add_products(&mut sums, &filled_up(a_rest), &filled_up(b_rest));
     }
-    total(sums)
+    sum_lanes(sums)
 }
 
 #[inline(always)]
@@ -32,7 +32,7 @@ fn filled_up<T: Copy + Default>(rest: &[T]) -> [T; LANES] {
 }
 
 #[inline(always)]
-fn total(mut sums: [f32; LANES]) -> f32 {
+fn sum_lanes(mut sums: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for lane in 0..half {
@@ -50,7 +50,7 @@ pub(super) fn half_inner_products(
     rows: &[usize],
     products: &mut [f32],
 ) {
-    products_of_halves(query, halves, rows, products, |eight| eight.map(single));
+    products_of_halves(query, halves, rows, products, |eight| eight.map(half_to_single));
 }
 
 /// Uses the processor's conversion instruction, which every level above `Compiled` has.
@@ -98,13 +98,13 @@ fn products_of_halves(
         if !rest.is_empty() {
             add_products(&mut sums, &filled_up(rest), &convert(&filled_up(row_rest)));
         }
-        *product = total(sums);
+        *product = sum_lanes(sums);
     }
 }
 
 /// Converts the bits of a half-precision number.
 #[inline(always)]
-pub(super) fn single(half: u16) -> f32 {
+pub(super) fn half_to_single(half: u16) -> f32 {
     /// Difference between the exponent biases of single and half precision.
     const SHIFT: u32 = (127 - 15) << 23;
     let bits = u32::from(half & 0x7fff) << 13;

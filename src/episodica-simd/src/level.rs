@@ -23,7 +23,7 @@ impl SimdLevel {
         static LEVEL: AtomicU8 = AtomicU8::new(0);
         match LEVEL.load(Ordering::Relaxed) {
             0 => {
-                let level = Self::ask();
+                let level = Self::detect_level();
                 LEVEL.store(level as u8, Ordering::Relaxed);
                 level
             }
@@ -34,7 +34,7 @@ impl SimdLevel {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn ask() -> Self {
+    fn detect_level() -> Self {
         macro_rules! has {
             ($($feature:tt)*) => { $(std::is_x86_feature_detected!($feature))&&* };
         }
@@ -48,7 +48,7 @@ impl SimdLevel {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn ask() -> Self {
+    fn detect_level() -> Self {
         Self::Compiled
     }
 

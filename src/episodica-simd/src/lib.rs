@@ -16,7 +16,7 @@ mod level;
 mod memory;
 
 pub use level::SimdLevel;
-pub use memory::{release_freed, room_for, zeroed};
+pub use memory::{release_freed, room_for, zeroed_vec};
 
 /// Number of lanes of floating-point sums: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;
@@ -69,8 +69,8 @@ macro_rules! dispatched {
             #[inline]
             pub(super) fn at(level: super::SimdLevel, $($argument: $kind),*) $(-> $result)? {
                 match level {
-                    // SAFETY: only `SimdLevel::ask` returns this level, after it has detected the
-                    // features.
+                    // SAFETY: only `SimdLevel::detect_level` returns this level, after it has
+                    // detected the features.
                     #[cfg(target_arch = "x86_64")]
                     super::SimdLevel::Avx512 => unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
@@ -194,7 +194,7 @@ mod tests {
     fn products_with_halves_have_the_bits_of_those_with_the_same_numbers() {
         for length in [1, 7, 8, 31, 32, 33, 255, 256, 384, 385] {
             let (query, rows) = (numbers(7, length), halves(5 * length));
-            let singles: Vec<f32> = rows.iter().copied().map(bodies::single).collect();
+            let singles: Vec<f32> = rows.iter().copied().map(bodies::half_to_single).collect();
             let chosen = [4, 0, 3, 3];
             let expected = chosen.map(|row| inner_product(&query, &singles[row * length..]));
             for level in levels() {
@@ -216,7 +216,7 @@ mod tests {
                 _ => (1.0 + fraction / 1_024.0) * 2_f32.powi(exponent - 15),
             };
             let number = if half >> 15 == 0 { size } else { -size };
-            let converted = bodies::single(half);
+            let converted = bodies::half_to_single(half);
             assert!(
                 converted.to_bits() == number.to_bits() || number.is_nan() && converted.is_nan(),
                 "{half:#06x}: {converted} {number}"

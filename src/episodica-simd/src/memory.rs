@@ -9,13 +9,13 @@ const LARGE: usize = 1 << 22;
 /// Allocates `count` zeros. The kernel maps memory page by page on first access, 4 KiB at a time.
 /// For a large allocation Linux is asked for pages of 2 MiB: this takes a fraction of the time, and
 /// random reads miss the TLB less often.
-pub fn zeroed<T: Zeroable>(count: usize) -> Vec<T> {
+pub fn zeroed_vec<T: Zeroable>(count: usize) -> Vec<T> {
     let zeros = bytemuck::zeroed_vec(count);
     ask_for_large_pages(&zeros);
     zeros
 }
 
-/// Allocates room for `count` values, in pages like those of [`zeroed`].
+/// Allocates room for `count` values, in pages like those of [`zeroed_vec`].
 pub fn room_for<T>(count: usize) -> Vec<T> {
     let mut room = Vec::with_capacity(count);
     ask_for_large_pages(room.spare_capacity_mut());
@@ -27,14 +27,14 @@ pub fn room_for<T>(count: usize) -> Vec<T> {
 fn ask_for_large_pages<T>(memory: &[T]) {
     #[cfg(target_os = "linux")]
     if size_of_val(memory) >= LARGE {
-        advise(memory);
+        advise_pages(memory);
     }
     #[cfg(not(target_os = "linux"))]
     let _ = memory;
 }
 
 #[cfg(target_os = "linux")]
-fn advise<T>(memory: &[T]) {
+fn advise_pages<T>(memory: &[T]) {
     let page = rustix::param::page_size();
     let range = memory.as_ptr_range();
     let start = range.start.addr() / page * page;
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn zeros_of_any_size() {
         for count in [0, 1, 5_000_000] {
-            assert!(zeroed::<u32>(count) == vec![0; count]);
+            assert!(zeroed_vec::<u32>(count) == vec![0; count]);
             let mut room = room_for::<u32>(count);
             let start = room.as_ptr();
             room.extend(0..count as u32);

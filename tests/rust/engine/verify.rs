@@ -47,7 +47,7 @@ fn facts_that_name_nothing_or_end_before_they_begin_are_found() {
     let disk = filled();
     let path = StoreLayout::new(Path::new("/m"))
         .log_path(&Owner::new("default", "alice").unwrap(), LogKind::Semantic);
-    let bytes = disk.inner().read(&path).unwrap();
+    let bytes = disk.inner().read_file(&path).unwrap();
     let first = bytes.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"{\"memory_id\""));
     let mut fact: serde_json::Value = serde_json::from_slice(first.unwrap()).unwrap();
     fact.as_object_mut().unwrap().remove("crc");
@@ -76,14 +76,14 @@ fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
     assert!(errors(&engine).is_empty());
     // The same file with one byte changed, as by a failing disk.
     let damaged = Disk::new(disk.inner().after_process_death());
-    let mut bytes = damaged.inner().read(Path::new(LOG)).unwrap();
+    let mut bytes = damaged.inner().read_file(Path::new(LOG)).unwrap();
     let engine = open(&damaged).unwrap();
     engine.load_user("alice", &NOW).unwrap();
     let at = bytes.windows(5).position(|window| window == b"town0").unwrap();
     bytes[at] ^= 1;
     let mut file = damaged.inner().open_append(Path::new(LOG)).unwrap();
-    file.truncate(0).unwrap();
-    file.append(&bytes).unwrap();
+    file.truncate_to(0).unwrap();
+    file.append_bytes(&bytes).unwrap();
     let found = errors(&engine);
     assert!(found.len() == 1 && found[0].contains("no longer a record"), "{found:?}");
     drop(engine);
@@ -107,7 +107,7 @@ fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
 #[test]
 fn a_reader_reports_what_only_a_writer_can_mend() {
     let disk = filled();
-    let mut bytes = disk.inner().read(Path::new(LOG)).unwrap();
+    let mut bytes = disk.inner().read_file(Path::new(LOG)).unwrap();
     bytes.splice(0..0, *b"no record\n");
     disk.inner().put(LOG, &bytes);
     let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
@@ -187,7 +187,7 @@ fn every_file_that_is_missing_is_an_empty_one() {
 #[test]
 fn an_episode_outlives_a_message_whose_line_is_damaged() {
     let disk = filled();
-    let log = disk.inner().read(Path::new(LOG)).unwrap();
+    let log = disk.inner().read_file(Path::new(LOG)).unwrap();
     disk.inner().put(LOG, &String::from_utf8(log).unwrap().replace("town1", "town9").into_bytes());
     for read_only in [true, false, false] {
         let engine = open_as(&disk, read_only, with_snapshots()).unwrap();
@@ -213,7 +213,7 @@ fn an_episode_outlives_a_message_whose_line_is_damaged() {
 #[test]
 fn vectors_of_records_that_are_gone_do_not_stay_in_the_segment() {
     let disk = filled();
-    let log = disk.inner().read(Path::new(LOG)).unwrap();
+    let log = disk.inner().read_file(Path::new(LOG)).unwrap();
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
     // The logs lack the episodes, the facts and one message, which the segment still contains.
     for path in ["/m/episodes/alice_episodes.jsonl", "/m/semantic/alice_semantic.jsonl"] {

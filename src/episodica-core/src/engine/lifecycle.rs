@@ -96,7 +96,7 @@ impl Engine {
             None => Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?,
         };
         store.set_max_open_files(parts.config.max_open_files);
-        if let (Some(model), Some(kept)) = (&parts.llm, store.dialects()) {
+        if let (Some(model), Some(kept)) = (&parts.llm, store.known_dialects()) {
             model.recall_learned(&kept);
         }
         let callouts = CallbackGuard::new();
@@ -142,7 +142,7 @@ impl Engine {
     /// `Io`; `Closed`.
     pub fn users(&self) -> Result<Vec<String>> {
         self.check_open()?;
-        let mut users = self.services.store.users(&self.services.tenant)?;
+        let mut users = self.services.store.list_users(&self.services.tenant)?;
         users.sort();
         Ok(users)
     }

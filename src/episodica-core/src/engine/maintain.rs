@@ -131,8 +131,9 @@ impl Engine {
         for (done, user_id) in users.into_iter().enumerate() {
             let compacted = self.with_user(&user_id, control, |user: &UserGuard| {
                 let _turn = user.turns.take(control)?;
-                let bytes =
-                    || LogKind::ALL.map(|kind| user.store.position(kind).bytes).iter().sum::<u64>();
+                let bytes = || {
+                    LogKind::ALL.map(|kind| user.store.log_position(kind).bytes).iter().sum::<u64>()
+                };
                 let before = bytes();
                 compact_logs(&self.services, user, control)?;
                 Ok((before, bytes()))

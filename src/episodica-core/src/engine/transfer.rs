@@ -170,7 +170,7 @@ impl Engine {
         let mut backup = BackupRun::begin(store, target)?;
         let copied = self.copy_users(&mut backup, control);
         if let Err(error) = copied {
-            backup.discard();
+            backup.discard_partial();
             return Err(error);
         }
         let mut report = backup.finish(store)?;
@@ -189,7 +189,7 @@ impl Engine {
         let services = &self.services;
         BackupRun::of_lines(target, &*services.clock, |copy| {
             let store = &services.store;
-            let owners = store.owners()?;
+            let owners = store.list_owners()?;
             let total = owners.len();
             for (done, owner) in owners.into_iter().enumerate() {
                 control.check()?;
@@ -206,7 +206,7 @@ impl Engine {
 
     fn copy_users(&self, backup: &mut BackupRun, control: &dyn CallControl) -> Result<()> {
         let store = &self.services.store;
-        let owners = store.owners()?;
+        let owners = store.list_owners()?;
         let total = owners.len();
         for (done, owner) in owners.into_iter().enumerate() {
             control.check()?;
@@ -215,7 +215,7 @@ impl Engine {
                 let open = (owner.tenant == self.services.tenant && !self.services.read_only)
                     .then(|| self.users.get(&owner.user))??;
                 let _writer = open.lock_writer(&self.services.indexing()).ok()?;
-                Some(LogKind::ALL.map(|kind| open.store.position(kind).bytes))
+                Some(LogKind::ALL.map(|kind| open.store.log_position(kind).bytes))
             };
             backup.copy_user(store, &owner, ends)?;
             self.services.callouts.progress(control, "users", done + 1, total);

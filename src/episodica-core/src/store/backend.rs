@@ -39,7 +39,7 @@ pub trait BackendFile: fmt::Debug + Send {
     ///
     /// # Errors
     /// Any error of the operating system.
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Returns once all appended bytes, and the length, survive a power cut.
     ///
@@ -52,7 +52,7 @@ pub trait BackendFile: fmt::Debug + Send {
     ///
     /// # Errors
     /// Any error of the operating system.
-    fn truncate(&mut self, bytes: u64) -> io::Result<()>;
+    fn truncate_to(&mut self, bytes: u64) -> io::Result<()>;
 }
 
 /// Whether a lock is exclusive.
@@ -74,19 +74,19 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Any error of the operating system; also if a directory of the path is a symbolic link.
-    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>>;
+    fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>>;
 
-    /// [`FileBackend::stat`] for a comparison of states: cheaper, because it does not check the
-    /// directories of the path for links.
+    /// [`FileBackend::stat_path`] for a comparison of states: cheaper, because it does not check
+    /// the directories of the path for links.
     ///
     /// # Errors
     /// Any error of the operating system.
-    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
-        self.stat(path)
+    fn stat_unchecked(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        self.stat_path(path)
     }
 
     /// Closes cached files; `false` if none was open.
-    fn release(&self) -> bool {
+    fn close_cached(&self) -> bool {
         false
     }
 
@@ -131,7 +131,7 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Any error of the operating system.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.
     ///
@@ -168,7 +168,7 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`FileBackend::read_from`].
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         // Initial capacity for most files: otherwise reading starts with 32 bytes and doubles.
         let mut bytes = Vec::with_capacity(16 << 10);
         self.read_from(path, 0)?.read_to_end(&mut bytes)?;
@@ -182,7 +182,7 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     /// # Errors
     /// Any error of the operating system.
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        match self.stat(path)? {
+        match self.stat_path(path)? {
             Some(FileStamp { kind: EntryKind::Directory, .. }) => return Ok(()),
             Some(_) => return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory")),
             None => {}
@@ -200,14 +200,14 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
 }
 
 impl<B: FileBackend + ?Sized> FileBackend for Arc<B> {
-    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
-        (**self).stat(path)
+    fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        (**self).stat_path(path)
     }
-    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
-        (**self).glance(path)
+    fn stat_unchecked(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        (**self).stat_unchecked(path)
     }
-    fn release(&self) -> bool {
-        (**self).release()
+    fn close_cached(&self) -> bool {
+        (**self).close_cached()
     }
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
         (**self).list_dir(path)
@@ -227,8 +227,8 @@ impl<B: FileBackend + ?Sized> FileBackend for Arc<B> {
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         (**self).sync_dir(path)
     }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        (**self).rename(from, to)
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        (**self).rename_file(from, to)
     }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         (**self).remove_file(path)

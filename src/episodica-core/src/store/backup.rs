@@ -50,10 +50,10 @@ impl BackupRun {
             copy.release_lock();
             Ok(())
         });
-        match outcome.and_then(|()| backup.rename()) {
+        match outcome.and_then(|()| backup.move_into_place()) {
             Ok(()) => Ok(()),
             Err(error) => {
-                backup.discard();
+                backup.discard_partial();
                 Err(error)
             }
         }
@@ -66,8 +66,8 @@ impl BackupRun {
     pub fn files_in(target: &Path) -> Result<usize> {
         let (backend, layout) = (RealBackend::new(target), StoreLayout::new(target));
         let mut files = 1;
-        for tenant in layout.tenants(&backend)? {
-            files += layout.entries(&backend, &tenant)?.len();
+        for tenant in layout.list_tenants(&backend)? {
+            files += layout.tenant_entries(&backend, &tenant)?.len();
         }
         Ok(files)
     }
@@ -95,7 +95,7 @@ impl BackupRun {
         if root.is_some_and(|root| whole.starts_with(root)) {
             return taken("a backup can't lie inside of its store");
         }
-        match backend.stat(target).map_err(failed)? {
+        match backend.stat_path(target).map_err(failed)? {
             None => {}
             Some(stamp) if stamp.kind == EntryKind::Directory => {
                 if !backend.list_dir(target).map_err(failed)?.is_empty() {
@@ -125,9 +125,9 @@ impl BackupRun {
         ends: impl Fn() -> Option<[u64; 3]>,
     ) -> Result<()> {
         for _ in 0..ATTEMPTS {
-            let before = self.stamps(store, owner)?;
+            let before = self.file_numbers(store, owner)?;
             let copied = self.copy_files(store, owner, ends())?;
-            if self.stamps(store, owner)? == before {
+            if self.file_numbers(store, owner)? == before {
                 self.report.users += usize::from(!copied.is_empty());
                 self.report.files += copied.len();
                 self.report.bytes += copied.iter().map(|(_, bytes)| bytes).sum::<u64>();
@@ -144,13 +144,13 @@ impl BackupRun {
     }
 
     /// The file numbers of the logs: rewriting a log creates a new file with the same name.
-    fn stamps(&self, store: &Store, owner: &Owner) -> Result<[Option<u64>; 3]> {
+    fn file_numbers(&self, store: &Store, owner: &Owner) -> Result<[Option<u64>; 3]> {
         let mut stamps = [None; 3];
         for kind in LogKind::ALL {
             let path = store.layout().log_path(owner, kind);
             let stamp = store
                 .backend()
-                .stat(&path)
+                .stat_path(&path)
                 .map_err(|error| io_error("cannot look at the file", &path, error))?;
             stamps[kind as usize] = stamp.map(|stamp| stamp.file_number);
         }
@@ -176,14 +176,14 @@ impl BackupRun {
         }
         let mut copied = Vec::new();
         for (path, end) in files {
-            copied.extend(self.copy(store.layout(), &**backend, &path, end)?);
+            copied.extend(self.copy_file(store.layout(), &**backend, &path, end)?);
         }
         Ok(copied)
     }
 
     /// Copies a file up to `end`. Without `end`, a log is copied up to its last whole line, and any
     /// other file whole. `None` if the file no longer exists.
-    fn copy(
+    fn copy_file(
         &self,
         layout: &StoreLayout,
         from: &dyn FileBackend,
@@ -213,11 +213,11 @@ impl BackupRun {
                 if let Some(feed) = piece[..read].iter().rposition(|byte| *byte == b'\n') {
                     whole = bytes + feed as u64 + 1;
                 }
-                file.append(&piece[..read])?;
+                file.append_bytes(&piece[..read])?;
                 bytes += read as u64;
             }
             if is_lines && end.is_none() && whole < bytes {
-                file.truncate(whole)?;
+                file.truncate_to(whole)?;
                 bytes = whole;
             }
             file.sync_data()?;
@@ -235,19 +235,19 @@ impl BackupRun {
     /// # Errors
     /// `Io`.
     pub fn finish(mut self, store: &Store) -> Result<BackupReport> {
-        let outcome = self.copy_rest(store).and_then(|()| self.rename());
+        let outcome = self.copy_rest(store).and_then(|()| self.move_into_place());
         match outcome {
             Ok(()) => Ok(self.report),
             Err(error) => {
-                self.discard();
+                self.discard_partial();
                 Err(error)
             }
         }
     }
 
-    fn rename(&self) -> Result<()> {
+    fn move_into_place(&self) -> Result<()> {
         self.backend
-            .rename(&self.staging, &self.target)
+            .rename_file(&self.staging, &self.target)
             .and_then(|()| self.backend.sync_dir(parent_of(&self.target)))
             .map_err(|error| io_error("cannot write the backup", &self.target, error))
     }
@@ -256,7 +256,7 @@ impl BackupRun {
     fn copy_rest(&mut self, store: &Store) -> Result<()> {
         let (layout, backend) = (store.layout(), &**store.backend());
         let mut files = vec![layout.format_path()];
-        let intents = layout.intents();
+        let intents = layout.intents_directory();
         let entries = backend
             .list_dir(&intents)
             .map_err(|error| io_error("cannot read the directory", &intents, error))?;
@@ -268,7 +268,7 @@ impl BackupRun {
                 .filter(|path| !is_temporary(path)),
         );
         for path in files {
-            if let Some((_, bytes)) = self.copy(layout, backend, &path, None)? {
+            if let Some((_, bytes)) = self.copy_file(layout, backend, &path, None)? {
                 self.report.files += 1;
                 self.report.bytes += bytes;
             }
@@ -277,7 +277,7 @@ impl BackupRun {
     }
 
     /// Removes the partial backup.
-    pub fn discard(&self) {
+    pub fn discard_partial(&self) {
         // The temporary name identifies any files that remain.
         let _ = fs_err::remove_dir_all(&self.staging);
     }

@@ -32,36 +32,36 @@ type Mark = (usize, u32);
 /// `InvalidInput` if the target has other records of the user; `CorruptStore` if the lines differ
 /// afterwards; those of both stores.
 pub fn copy_user(source: &Store, target: &Store, owner: &Owner) -> Result<CopiedUser> {
-    let (from, _) = source.logs.open(owner)?;
-    let (to, opened) = target.logs.open(owner)?;
+    let (from, _) = source.logs.open_logs(owner)?;
+    let (to, opened) = target.logs.open_logs(owner)?;
     let mut copied = CopiedUser::default();
     for kind in LogKind::ALL {
-        let there = marks(&*to, kind)?;
+        let there = log_marks(&*to, kind)?;
         copied.known += there.len() as u64;
         let mut sink =
             LineSink { to: &*to, opened, kind, lines: Vec::new(), records: 0, number: 0 };
         let (mut at, mut failed) = (0, None);
-        from.read(kind, &LogSum::default(), &mut |line| {
+        from.visit_after(kind, &LogSum::default(), &mut |line| {
             if failed.is_some() {
                 return Ok(());
             }
             match there.get(at) {
-                Some(known) if *known == mark(line.bytes) => {}
-                Some(_) => failed = Some(differs(owner, kind)),
+                Some(known) if *known == line_mark(line.bytes) => {}
+                Some(_) => failed = Some(difference_error(owner, kind)),
                 None => {
                     copied.lines += 1;
                     copied.bytes += line.bytes.len() as u64 + 1;
-                    failed = sink.push(line.bytes).err();
+                    failed = sink.push_line(line.bytes).err();
                 }
             }
             at += 1;
             Ok(())
         })?;
         if at < there.len() {
-            failed = failed.or_else(|| Some(differs(owner, kind)));
+            failed = failed.or_else(|| Some(difference_error(owner, kind)));
         }
         failed.map_or_else(|| sink.flush(), Err)?;
-        if marks(&*from, kind)? != marks(&*to, kind)? {
+        if log_marks(&*from, kind)? != log_marks(&*to, kind)? {
             return Err(Error::new(
                 ErrorKind::CorruptStore,
                 format!("the copy of a user's {} differs: `{}`", kind.name(), owner.user),
@@ -69,17 +69,17 @@ pub fn copy_user(source: &Store, target: &Store, owner: &Owner) -> Result<Copied
             .with_hint("another process may be writing to one of the stores: copy again"));
         }
     }
-    from.opened();
-    to.opened();
-    let (bytes, _) = source.logs.uses(owner)?;
-    let (known, number) = target.logs.uses(owner)?;
+    from.finish_opening();
+    to.finish_opening();
+    let (bytes, _) = source.logs.read_uses(owner)?;
+    let (known, number) = target.logs.read_uses(owner)?;
     if known != bytes {
         target.logs.put_uses(owner, &bytes, number)?;
     }
     Ok(copied)
 }
 
-fn differs(owner: &Owner, kind: LogKind) -> Error {
+fn difference_error(owner: &Owner, kind: LogKind) -> Error {
     Error::invalid(format!(
         "the target has other {} of the user, to which these can't be added: `{}`",
         kind.name(),
@@ -88,14 +88,14 @@ fn differs(owner: &Owner, kind: LogKind) -> Error {
     .with_hint("copy into a store without this user, or use `export` and `import`")
 }
 
-fn mark(line: &[u8]) -> Mark {
+fn line_mark(line: &[u8]) -> Mark {
     (line.len(), crc32fast::hash(line))
 }
 
-fn marks(logs: &dyn UserLogs, kind: LogKind) -> Result<Vec<Mark>> {
+fn log_marks(logs: &dyn UserLogs, kind: LogKind) -> Result<Vec<Mark>> {
     let mut marks = Vec::new();
-    logs.read(kind, &LogSum::default(), &mut |line| {
-        marks.push(mark(line.bytes));
+    logs.visit_after(kind, &LogSum::default(), &mut |line| {
+        marks.push(line_mark(line.bytes));
         Ok(())
     })?;
     Ok(marks)
@@ -111,7 +111,7 @@ struct LineSink<'a> {
 }
 
 impl LineSink<'_> {
-    fn push(&mut self, line: &[u8]) -> Result<()> {
+    fn push_line(&mut self, line: &[u8]) -> Result<()> {
         self.lines.extend_from_slice(line);
         self.lines.push(b'\n');
         self.records += 1;
@@ -122,10 +122,10 @@ impl LineSink<'_> {
         if self.records == 0 {
             return Ok(());
         }
-        let expected = LogHead { epoch: self.opened.epoch, ..self.to.seen() };
+        let expected = LogHead { epoch: self.opened.epoch, ..self.to.seen_head() };
         let id = BatchId { epoch: self.opened.epoch, number: self.number };
         let batch = LineBatch { kind: self.kind, lines: &self.lines, records: self.records, id };
-        match self.to.append(&expected, &batch)? {
+        match self.to.append_batch(&expected, &batch)? {
             AppendAnswer::Done(_) => {}
             AppendAnswer::Conflict(_) => {
                 return Err(Error::new(

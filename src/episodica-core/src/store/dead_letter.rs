@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{is_irregular, remove};
+use super::files::{is_irregular, remove_file};
 use super::log::{LineRewrite, LogFile, RecordLog};
 use crate::clock::Moment;
 use crate::error::Result;
@@ -51,17 +51,17 @@ impl DeadLetters {
     /// Appends letters, durably.
     ///
     /// # Errors
-    /// As [`RecordLog::append`].
-    pub fn append(&mut self, letters: &[DeadLetter]) -> Result<()> {
-        self.log.append(letters).map(|_| ())
+    /// As [`RecordLog::append_records`].
+    pub fn append_letters(&mut self, letters: &[DeadLetter]) -> Result<()> {
+        self.log.append_records(letters).map(|_| ())
     }
 
     /// Removes the replayed letters: those for which `done` returns true.
     ///
     /// # Errors
-    /// As [`RecordLog::rewrite`].
-    pub fn settle(&mut self, done: &dyn Fn(&DeadLetter) -> bool) -> Result<()> {
-        self.log.rewrite(&mut |line| match serde_json::from_slice(line.bytes) {
+    /// As [`RecordLog::rewrite_lines`].
+    pub fn remove_replayed(&mut self, done: &dyn Fn(&DeadLetter) -> bool) -> Result<()> {
+        self.log.rewrite_lines(&mut |line| match serde_json::from_slice(line.bytes) {
             Ok(letter) if done(&letter) => LineRewrite::Drop,
             _ => LineRewrite::Keep,
         })
@@ -69,14 +69,14 @@ impl DeadLetters {
 }
 
 /// Removes the letters about erased records; `true` if there were any.
-pub(super) fn scrub(place: LogFile, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
+pub(super) fn scrub_letters(place: LogFile, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
     if is_irregular(&*place.backend, &place.path) {
-        return remove(&*place.backend, &place.path);
+        return remove_file(&*place.backend, &place.path);
     }
     let (mut open, letters) = DeadLetters::open(place)?;
     let found = letters.iter().any(|letter| gone(&letter.id));
     if found {
-        open.settle(&|letter| gone(&letter.id))?;
+        open.remove_replayed(&|letter| gone(&letter.id))?;
     }
     Ok(found)
 }
@@ -114,8 +114,8 @@ mod tests {
         };
         let (mut letters, found) = store.dead_letters(&owner).unwrap();
         assert!(found.is_empty());
-        letters.append(&[letter("e1"), letter("e2")]).unwrap();
-        letters.settle(&|letter| letter.id == "e1").unwrap();
+        letters.append_letters(&[letter("e1"), letter("e2")]).unwrap();
+        letters.remove_replayed(&|letter| letter.id == "e1").unwrap();
         assert_eq!(store.dead_letters(&owner).unwrap().1, [letter("e2")]);
     }
 }

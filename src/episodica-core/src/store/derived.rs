@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::backend::{LockGuard, parent_of};
 use super::dead_letter::{DeadLetter, DeadLetters};
-use super::files::{remove, sync_dir};
+use super::files::{remove_file, sync_dir};
 use super::layout::SideFile;
 use super::llm_files::{AnswerCache, UserTrace};
 use super::log::LogFile;
@@ -25,14 +25,14 @@ impl Store {
         self.shared.check_writable()?;
         self.note_generation(owner)?;
         let (backend, path) = (self.backend(), self.layout().segment_path(owner));
-        segment::save(backend, owner, path, segment)
+        segment::save_segment(backend, owner, path, segment)
     }
 
     /// Opens a user's segment; `None` without a segment.
     ///
     /// # Errors
     /// A problem, if the file is not a segment of this user.
-    pub fn segment(&self, owner: &Owner) -> Result<Option<Segment>, StoreProblem> {
+    pub fn open_segment(&self, owner: &Owner) -> Result<Option<Segment>, StoreProblem> {
         Segment::open(self.backend(), owner, self.layout().segment_path(owner))
     }
 
@@ -43,7 +43,7 @@ impl Store {
     pub fn remove_segment(&self, owner: &Owner) -> Result<()> {
         self.shared.check_writable()?;
         let (backend, path) = (&**self.backend(), self.layout().segment_path(owner));
-        if remove(backend, &path)? { sync_dir(backend, parent_of(&path)) } else { Ok(()) }
+        if remove_file(backend, &path)? { sync_dir(backend, parent_of(&path)) } else { Ok(()) }
     }
 
     /// Locks the caches of a user; `None` if another process holds the lock and `wait` is false.
@@ -51,16 +51,16 @@ impl Store {
     /// # Errors
     /// `StoreLocked`; `Io`.
     pub fn lock_caches(&self, owner: &Owner, wait: bool) -> Result<Option<Box<dyn LockGuard>>> {
-        let locks = self.shared.locks(owner);
-        if wait { locks.caches().map(Some) } else { locks.try_caches() }
+        let locks = self.shared.user_locks(owner);
+        if wait { locks.lock_caches().map(Some) } else { locks.try_caches() }
     }
 
     /// How often a user's records were returned, by their ids.
     ///
     /// # Errors
     /// `Io`.
-    pub fn uses(&self, owner: &Owner) -> Result<BTreeMap<String, RecordUse>> {
-        Ok(uses::decode(&self.logs.uses(owner)?.0))
+    pub fn read_uses(&self, owner: &Owner) -> Result<BTreeMap<String, RecordUse>> {
+        Ok(uses::decode_uses(&self.logs.read_uses(owner)?.0))
     }
 
     /// Applies `change` to the counts, durably; repeats it if another process changed them
@@ -74,8 +74,8 @@ impl Store {
         change: &dyn Fn(BTreeMap<String, RecordUse>) -> BTreeMap<String, RecordUse>,
     ) -> Result<()> {
         loop {
-            let (bytes, number) = self.logs.uses(owner)?;
-            let changed = uses::encode(&change(uses::decode(&bytes)))?;
+            let (bytes, number) = self.logs.read_uses(owner)?;
+            let changed = uses::encode_uses(&change(uses::decode_uses(&bytes)))?;
             if self.logs.put_uses(owner, &changed, number)? {
                 return Ok(());
             }
@@ -94,7 +94,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn answers(&self, owner: &Owner) -> Result<AnswerCache> {
+    pub fn open_answers(&self, owner: &Owner) -> Result<AnswerCache> {
         self.note_generation(owner)?;
         AnswerCache::open(self.side_file(owner, SideFile::LlmCache))
     }
@@ -103,7 +103,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn trace(&self, owner: &Owner) -> Result<UserTrace> {
+    pub fn open_trace(&self, owner: &Owner) -> Result<UserTrace> {
         self.note_generation(owner)?;
         UserTrace::open(self.side_file(owner, SideFile::Trace))
     }
@@ -111,7 +111,9 @@ impl Store {
     /// If the logs are on another medium: notes their generation before files derived from them are
     /// written.
     fn note_generation(&self, owner: &Owner) -> Result<()> {
-        self.apart.as_ref().map_or(Ok(()), |apart| apart.note(&self.shared, &*self.logs, owner))
+        self.apart
+            .as_ref()
+            .map_or(Ok(()), |apart| apart.note_generation(&self.shared, &*self.logs, owner))
     }
 
     fn side_file(&self, owner: &Owner, file: SideFile) -> LogFile {

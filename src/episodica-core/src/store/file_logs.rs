@@ -14,7 +14,7 @@ use super::backend::parent_of;
 use super::codec::{LogHeader, is_state};
 use super::erase;
 use super::file_user_logs::FileUserLogs;
-use super::files::{self, io_error, remove, temporary};
+use super::files::{self, io_error, remove_file, temporary_path};
 use super::layout::LogKind;
 use super::line::check_line;
 use super::log::OpenMode;
@@ -38,18 +38,18 @@ impl FileLogs {
 
     /// Prepares logs for reading, while no other process writes them: finishes deletions and notes
     /// the ends.
-    fn prepare(&self, logs: &mut FileUserLogs) -> Result<()> {
+    fn prepare_reading(&self, logs: &mut FileUserLogs) -> Result<()> {
         let (shared, owner) = (&self.shared, &logs.owner);
         if shared.mode == OpenMode::ReadWrite && erase::finish_pending_of(shared, owner)? {
-            logs.locks.raise()?;
+            logs.locks.raise_generation()?;
         }
         check_header(shared, owner, &logs.paths[LogKind::Messages as usize])?;
-        if shared.mode == OpenMode::ReadWrite && logs.locks.generation()? == 0 {
+        if shared.mode == OpenMode::ReadWrite && logs.locks.read_generation()? == 0 {
             // Creates the generation's file now: later the disk may be full.
-            let _ = logs.locks.raise();
+            let _ = logs.locks.raise_generation();
         }
-        logs.generation.store(logs.locks.generation()?, Ordering::SeqCst);
-        logs.opened_at = logs.stamps()?;
+        logs.generation.store(logs.locks.read_generation()?, Ordering::SeqCst);
+        logs.opened_at = logs.file_stamps()?;
         for (end, stamp) in logs.ends.iter_mut().zip(&logs.opened_at) {
             *end = stamp.map_or(0, |stamp| stamp.bytes).into();
         }
@@ -70,29 +70,29 @@ impl FileLogs {
 }
 
 impl LogStore for FileLogs {
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
+    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
         let shared = &self.shared;
         let epoch = self.epoch.fetch_add(1, Ordering::SeqCst);
         let mut logs = FileUserLogs::new(shared, owner, epoch);
         let guard = match shared.mode {
-            OpenMode::ReadWrite => Some(logs.locks.append()?),
+            OpenMode::ReadWrite => Some(logs.locks.lock_logs()?),
             OpenMode::ReadOnly => None,
         };
-        self.prepare(&mut logs)?;
+        self.prepare_reading(&mut logs)?;
         if logs.mends {
-            logs.keep(guard);
+            logs.keep_lock(guard);
         }
-        let head = logs.seen();
+        let head = logs.seen_head();
         Ok((Box::new(logs), head))
     }
 
-    fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+    fn list_users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let shared = &self.shared;
-        let mut users = shared.layout.users(&*shared.backend, tenant)?;
+        let mut users = shared.layout.list_users(&*shared.backend, tenant)?;
         users.retain(|user| after.is_none_or(|after| user.as_str() > after));
         if shared.mode == OpenMode::ReadOnly {
             // A reader does not show what a deletion under way has not removed yet.
-            let (intents, _) = erase::pending(&*shared.backend, &shared.layout)?;
+            let (intents, _) = erase::pending_deletions(&*shared.backend, &shared.layout)?;
             for (_, intent) in intents.iter().filter(|(_, intent)| intent.erasure.is_none()) {
                 users.retain(|user| intent.tenant != tenant || intent.user != *user);
             }
@@ -101,30 +101,30 @@ impl LogStore for FileLogs {
         Ok(users)
     }
 
-    fn erase(&self, owner: &Owner) -> Result<usize> {
+    fn erase_user(&self, owner: &Owner) -> Result<usize> {
         let shared = &self.shared;
         shared.check_writable()?;
-        let locks = shared.locks(owner);
-        let _append = locks.append()?;
-        let _caches = locks.caches()?;
+        let locks = shared.user_locks(owner);
+        let _append = locks.lock_logs()?;
+        let _caches = locks.lock_caches()?;
         // Raised before the erasure, so that readers drop their view, and after it, for readers
         // that opened in between.
-        let raise = || shared.with_reserve(|| locks.raise());
+        let raise = || shared.with_reserve(|| locks.raise_generation());
         raise()?;
         let files = erase::erase_user(shared, owner)?;
         raise()?;
         Ok(files)
     }
 
-    fn tenants(&self) -> Result<Vec<String>> {
-        self.shared.layout.tenants(&*self.shared.backend)
+    fn list_tenants(&self) -> Result<Vec<String>> {
+        self.shared.layout.list_tenants(&*self.shared.backend)
     }
 
-    fn has(&self, owner: &Owner) -> Result<bool> {
+    fn has_user(&self, owner: &Owner) -> Result<bool> {
         let SharedStore { layout, backend, .. } = &*self.shared;
         for kind in LogKind::ALL {
             let path = layout.log_path(owner, kind);
-            let stamp = backend.stat(&path);
+            let stamp = backend.stat_path(&path);
             if stamp.map_err(|error| io_error("cannot look at a log", &path, error))?.is_some() {
                 return Ok(true);
             }
@@ -132,21 +132,23 @@ impl LogStore for FileLogs {
         Ok(false)
     }
 
-    fn ends(&self, owner: &Owner) -> Result<LogEnds> {
+    fn log_ends(&self, owner: &Owner) -> Result<LogEnds> {
         let SharedStore { layout, backend, .. } = &*self.shared;
-        let mut ends =
-            LogEnds { generation: self.shared.locks(owner).generation()?, ..LogEnds::default() };
+        let mut ends = LogEnds {
+            generation: self.shared.user_locks(owner).read_generation()?,
+            ..LogEnds::default()
+        };
         // Facts first, messages last: each record was written after the records that it refers to.
         for (kind, end) in LogKind::ALL.into_iter().zip(&mut ends.files).rev() {
             let path = layout.log_path(owner, kind);
-            let stamp = backend.glance(&path);
+            let stamp = backend.stat_unchecked(&path);
             let stamp = stamp.map_err(|error| io_error("cannot look at the log", &path, error))?;
             *end = stamp.map(|stamp| (stamp.bytes, stamp.file_number));
         }
         Ok(ends)
     }
 
-    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+    fn read_slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
         let path = self.shared.layout.log_path(owner, kind);
         let mut bytes = Vec::new();
         match self.shared.backend.read_from(&path, from) {
@@ -163,9 +165,10 @@ impl LogStore for FileLogs {
         erase::is_under_way(&self.shared, owner)
     }
 
-    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+    fn read_uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
         let path = self.shared.layout.uses_path(owner);
-        let bytes = files::read(&*self.shared.backend, &path, "cannot read the counts of uses")?;
+        let bytes =
+            files::read_file(&*self.shared.backend, &path, "cannot read the counts of uses")?;
         Ok((bytes.unwrap_or_default(), 0))
     }
 
@@ -173,7 +176,7 @@ impl LogStore for FileLogs {
         self.shared.check_writable()?;
         let (path, backend) = (self.shared.layout.uses_path(owner), &*self.shared.backend);
         if bytes.is_empty() {
-            if remove(backend, &path)? {
+            if remove_file(backend, &path)? {
                 files::sync_dir(backend, parent_of(&path))?;
             }
             return Ok(true);
@@ -184,10 +187,10 @@ impl LogStore for FileLogs {
 
     fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>> {
         self.shared.check_writable()?;
-        self.shared.requests.note(&*self.shared.backend, note)
+        self.shared.requests.note_step(&*self.shared.backend, note)
     }
 
-    fn medium(&self) -> LogMedium {
+    fn log_medium(&self) -> LogMedium {
         let place = self.shared.layout.root().to_owned();
         LogMedium { name: "files", place, version: None, failure: None }
     }
@@ -195,10 +198,10 @@ impl LogStore for FileLogs {
 
 /// Removes a temporary file of a dead writer. The caller holds the user's lock.
 fn remove_leftover(shared: &SharedStore, path: &Path) -> Result<()> {
-    let (backend, leftover) = (&*shared.backend, temporary(path));
-    let stamp = backend.stat(&leftover);
+    let (backend, leftover) = (&*shared.backend, temporary_path(path));
+    let stamp = backend.stat_path(&leftover);
     if stamp.map_err(|error| io_error("cannot look for leftovers", &leftover, error))?.is_some() {
-        remove(backend, &leftover)?;
+        remove_file(backend, &leftover)?;
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ impl AppendLock for FileHold<'_> {}
 
 impl Drop for FileHold<'_> {
     fn drop(&mut self) {
-        self.0.release();
+        self.0.release_lock();
     }
 }
 
@@ -83,7 +83,7 @@ impl FileUserLogs {
         Self {
             owner: owner.clone(),
             shared: Arc::clone(shared),
-            locks: shared.locks(owner),
+            locks: shared.user_locks(owner),
             held: Mutex::default(),
             is_held: AtomicBool::new(false),
             is_kept: AtomicBool::new(false),
@@ -104,7 +104,7 @@ impl FileUserLogs {
     }
 
     /// Keeps the lock until the logs are read and repaired.
-    pub fn keep(&self, guard: Option<Box<dyn LockGuard>>) {
+    pub fn keep_lock(&self, guard: Option<Box<dyn LockGuard>>) {
         *self.held.lock() = HeldLock { times: 1, guard };
         self.is_held.store(true, Ordering::SeqCst);
     }
@@ -113,17 +113,17 @@ impl FileUserLogs {
     ///
     /// # Errors
     /// `Io`.
-    pub fn stamps(&self) -> Result<[Option<FileStamp>; 3]> {
+    pub fn file_stamps(&self) -> Result<[Option<FileStamp>; 3]> {
         let mut stamps = [None; 3];
         // Facts first, messages last: each record was written after the records that it refers to.
         for (stamp, path) in stamps.iter_mut().zip(&self.paths).rev() {
-            let found = self.shared.backend.glance(path);
+            let found = self.shared.backend.stat_unchecked(path);
             *stamp = found.map_err(|error| io_error("cannot look at the log", path, error))?;
         }
         Ok(stamps)
     }
 
-    fn place(&self, kind: LogKind) -> LogFile {
+    fn log_file(&self, kind: LogKind) -> LogFile {
         let mends = self.mends;
         let until = if mends { None } else { self.until[kind as usize] };
         let place = self.shared.log_file(self.paths[kind as usize].clone());
@@ -149,10 +149,10 @@ impl FileUserLogs {
     }
 
     /// Returns one log; opens and repairs it if it was not read yet.
-    fn log(&self, kind: LogKind) -> Result<OpenLog<'_>> {
+    fn open_log(&self, kind: LogKind) -> Result<OpenLog<'_>> {
         let mut log = self.logs[kind as usize].lock();
         if log.is_none() {
-            *log = Some(RecordLog::open(self.place(kind), &mut |_| Ok(()))?.0);
+            *log = Some(RecordLog::open(self.log_file(kind), &mut |_| Ok(()))?.0);
         }
         Ok(OpenLog(log))
     }
@@ -160,7 +160,7 @@ impl FileUserLogs {
     /// Locks all logs, always in the same order, so that two callers can't deadlock.
     fn all_logs(&self) -> Result<[OpenLog<'_>; 3]> {
         let [messages, episodes, semantic] = LogKind::ALL;
-        Ok([self.log(messages)?, self.log(episodes)?, self.log(semantic)?])
+        Ok([self.open_log(messages)?, self.open_log(episodes)?, self.open_log(semantic)?])
     }
 
     /// True if a reader must not show what a deletion of the user has not removed yet. (A writer
@@ -172,7 +172,7 @@ impl FileUserLogs {
 
     fn note_ends(&self, logs: &[OpenLog<'_>; 3]) {
         for (end, log) in self.ends.iter().zip(logs) {
-            end.store(log.position().bytes, Ordering::SeqCst);
+            end.store(log.end_position().bytes, Ordering::SeqCst);
         }
     }
 
@@ -180,12 +180,12 @@ impl FileUserLogs {
     /// valid.
     fn raise_generation(&self) -> Result<()> {
         self.is_raise_due.store(true, Ordering::SeqCst);
-        if self.locks.generation()? != self.generation.load(Ordering::SeqCst) {
+        if self.locks.read_generation()? != self.generation.load(Ordering::SeqCst) {
             // Another process has rewritten the logs: this view is outdated, and keeps its old
             // number.
-            self.locks.raise()?;
+            self.locks.raise_generation()?;
         } else {
-            self.generation.store(self.locks.raise()?, Ordering::SeqCst);
+            self.generation.store(self.locks.raise_generation()?, Ordering::SeqCst);
         }
         self.is_raise_due.store(false, Ordering::SeqCst);
         Ok(())
@@ -198,7 +198,7 @@ impl FileUserLogs {
         self.is_raise_due.load(Ordering::SeqCst) || !self.logs.iter().all(is_sound)
     }
 
-    fn release(&self) {
+    fn release_lock(&self) {
         let mut held = self.held.lock();
         held.times -= 1;
         if held.times == 0 {
@@ -226,12 +226,12 @@ impl FileUserLogs {
         let mut tails: [Option<LogTail>; 3] = Default::default();
         // Facts first, messages last: each record was written after the records that it refers to.
         for (tail, log) in tails.iter_mut().zip(&logs).rev() {
-            match log.tail()? {
+            match log.read_tail()? {
                 Some(found) => *tail = Some(found),
                 None => return Ok(false),
             }
         }
-        if self.locks.generation()? != self.generation.load(Ordering::SeqCst) {
+        if self.locks.read_generation()? != self.generation.load(Ordering::SeqCst) {
             return Ok(false);
         }
         for ((kind, log), tail) in LogKind::ALL.into_iter().zip(&mut logs).zip(tails) {
@@ -245,25 +245,25 @@ impl FileUserLogs {
     }
 
     /// True if `expected` matches the current head of this log.
-    fn agrees(&self, expected: &LogHead, kind: LogKind, log: &RecordLog) -> Result<bool> {
+    fn head_matches(&self, expected: &LogHead, kind: LogKind, log: &RecordLog) -> Result<bool> {
         Ok(expected.epoch == self.epoch
-            && expected.generation == self.locks.generation()?
-            && expected.end(kind) == log.position().bytes
+            && expected.generation == self.locks.read_generation()?
+            && expected.log_end(kind) == log.end_position().bytes
             && (!log.is_sound() || log.is_current()?))
     }
 }
 
 impl UserLogs for FileUserLogs {
-    fn mode(&self) -> OpenMode {
+    fn open_mode(&self) -> OpenMode {
         self.shared.mode
     }
 
-    fn head(&self) -> Result<LogHead> {
-        let ends = self.stamps()?.map(|stamp| stamp.map_or(0, |stamp| stamp.bytes));
-        Ok(LogHead { generation: self.locks.generation()?, ends, ..self.seen() })
+    fn current_head(&self) -> Result<LogHead> {
+        let ends = self.file_stamps()?.map(|stamp| stamp.map_or(0, |stamp| stamp.bytes));
+        Ok(LogHead { generation: self.locks.read_generation()?, ends, ..self.seen_head() })
     }
 
-    fn seen(&self) -> LogHead {
+    fn seen_head(&self) -> LogHead {
         LogHead {
             generation: self.generation.load(Ordering::SeqCst),
             epoch: self.epoch,
@@ -274,38 +274,38 @@ impl UserLogs for FileUserLogs {
 
     fn is_current(&self) -> Result<bool> {
         if self.is_lost.load(Ordering::SeqCst)
-            || self.locks.generation()? != self.generation.load(Ordering::SeqCst)
+            || self.locks.read_generation()? != self.generation.load(Ordering::SeqCst)
         {
             return Ok(false);
         }
         if self.keeps_others_out() {
             return Ok(true);
         }
-        let stamps = self.stamps()?;
+        let stamps = self.file_stamps()?;
         Ok(stamps.iter().zip(&self.ends).zip(&self.opened_at).all(|((stamp, end), opened)| {
             let bytes = stamp.map_or(0, |stamp| stamp.bytes);
             bytes == end.load(Ordering::SeqCst)
-                || self.mode() == OpenMode::ReadOnly && stamp == opened
+                || self.open_mode() == OpenMode::ReadOnly && stamp == opened
         }))
     }
 
-    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>> {
+    fn visit_appended(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>> {
         if self.is_lost.load(Ordering::SeqCst) {
             return Ok(None);
         }
         if self.keeps_others_out() {
-            return Ok(Some(self.seen()));
+            return Ok(Some(self.seen_head()));
         }
         let followed = self.follow_logs(visit);
         self.is_lost.store(!matches!(followed, Ok(true)), Ordering::SeqCst);
-        Ok(followed?.then(|| self.seen()))
+        Ok(followed?.then(|| self.seen_head()))
     }
 
-    fn hold(&self) -> Result<Hold<'_>> {
+    fn exclude_writers(&self) -> Result<Hold<'_>> {
         self.shared.check_writable()?;
         let mut held = self.held.lock();
         if held.guard.is_none() {
-            held.guard = Some(self.locks.append()?);
+            held.guard = Some(self.locks.lock_logs()?);
             self.is_held.store(true, Ordering::SeqCst);
         }
         held.times += 1;
@@ -318,9 +318,9 @@ impl UserLogs for FileUserLogs {
         Ok(Box::new(hold))
     }
 
-    fn opened(&self) {
+    fn finish_opening(&self) {
         if self.mends && self.held.lock().guard.is_some() {
-            self.release();
+            self.release_lock();
         }
     }
 
@@ -334,14 +334,19 @@ impl UserLogs for FileUserLogs {
         }
     }
 
-    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>> {
+    fn visit_after(
+        &self,
+        kind: LogKind,
+        known: &LogSum,
+        visit: Visit<'_>,
+    ) -> Result<Option<LogRecovery>> {
         if self.is_hidden()? {
             return Ok((*known == LogSum::default()).then(LogRecovery::default));
         }
         let mut log = self.logs[kind as usize].lock();
-        let mut place = self.place(kind);
+        let mut place = self.log_file(kind);
         if let (Some(open), false) = (&*log, self.mends) {
-            place.until = Some(open.position().bytes);
+            place.until = Some(open.end_position().bytes);
         }
         let opened = if *known == LogSum::default() {
             RecordLog::open(place, visit).map(Some)
@@ -359,7 +364,7 @@ impl UserLogs for FileUserLogs {
                 return Err(error);
             }
         };
-        self.ends[kind as usize].store(open.position().bytes, Ordering::SeqCst);
+        self.ends[kind as usize].store(open.end_position().bytes, Ordering::SeqCst);
         let is_mended = recovery.quarantined > 0 || recovery.torn_bytes > 0;
         if is_mended && self.shared.mode == OpenMode::ReadWrite {
             self.raise_generation()?;
@@ -368,14 +373,14 @@ impl UserLogs for FileUserLogs {
         Ok(Some(recovery))
     }
 
-    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
-        let _hold = self.hold()?;
+    fn append_batch(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
+        let _hold = self.exclude_writers()?;
         self.finish_erasure()?;
         let _appending = OpenCount::new(&self.appending);
-        let mut log = self.log(batch.kind)?;
-        if !self.agrees(expected, batch.kind, &log)? {
+        let mut log = self.open_log(batch.kind)?;
+        if !self.head_matches(expected, batch.kind, &log)? {
             drop(log);
-            return self.head().map(AppendAnswer::Conflict);
+            return self.current_head().map(AppendAnswer::Conflict);
         }
         let position = log.append_lines(batch.lines, batch.records).inspect_err(|_| {
             // Others may have read the lines that are removed again.
@@ -387,25 +392,29 @@ impl UserLogs for FileUserLogs {
         let position = position?;
         self.ends[batch.kind as usize].store(position.bytes, Ordering::SeqCst);
         *self.last_batch.lock() = Some(batch.id);
-        Ok(AppendAnswer::Done(self.seen()))
+        Ok(AppendAnswer::Done(self.seen_head()))
     }
 
-    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)> {
-        let _hold = self.hold()?;
-        let _caches = self.locks.caches()?;
+    fn rewrite_logs(
+        &self,
+        expected: &LogHead,
+        erasure: UserErasure,
+    ) -> Result<(AppendAnswer, usize)> {
+        let _hold = self.exclude_writers()?;
+        let _caches = self.locks.lock_caches()?;
         let _appending = OpenCount::new(&self.appending);
         let mut logs = self.all_logs()?;
         for (kind, log) in LogKind::ALL.into_iter().zip(&logs) {
-            let seen = LogHead { ends: self.seen().ends, ..*expected };
-            if !self.agrees(&seen, kind, log)? {
+            let seen = LogHead { ends: self.seen_head().ends, ..*expected };
+            if !self.head_matches(&seen, kind, log)? {
                 drop(logs);
-                return Ok((AppendAnswer::Conflict(self.head()?), 0));
+                return Ok((AppendAnswer::Conflict(self.current_head()?), 0));
             }
         }
         // A failed append may have left the texts of records after the end of a log, which the
         // erasure does not read.
         for log in &mut logs {
-            self.shared.with_reserve(|| log.repair())?;
+            self.shared.with_reserve(|| log.restore_end())?;
         }
         // Raised before the erasure, so that readers drop their view, and after it, for readers
         // that opened in between.
@@ -419,7 +428,7 @@ impl UserLogs for FileUserLogs {
         let files = files?;
         self.raise_generation()?;
         self.erasing.store(false, Ordering::SeqCst);
-        Ok((AppendAnswer::Done(self.seen()), files))
+        Ok((AppendAnswer::Done(self.seen_head()), files))
     }
 
     fn is_erasing(&self) -> bool {
@@ -430,8 +439,8 @@ impl UserLogs for FileUserLogs {
         if !self.is_erasing() {
             return Ok(());
         }
-        let _hold = self.hold()?;
-        let _caches = self.locks.caches()?;
+        let _hold = self.exclude_writers()?;
+        let _caches = self.locks.lock_caches()?;
         let _appending = OpenCount::new(&self.appending);
         let mut logs = self.all_logs()?;
         let open = logs.each_mut().map(|log| &mut **log);
@@ -444,34 +453,34 @@ impl UserLogs for FileUserLogs {
         Ok(())
     }
 
-    fn position(&self, kind: LogKind) -> LogPosition {
-        self.logs[kind as usize].lock().as_ref().map(RecordLog::position).unwrap_or_default()
+    fn log_position(&self, kind: LogKind) -> LogPosition {
+        self.logs[kind as usize].lock().as_ref().map(RecordLog::end_position).unwrap_or_default()
     }
 
-    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
-        self.log(kind)?.sum()
+    fn log_sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
+        self.open_log(kind)?.log_sum()
     }
 
-    fn check(&self) -> Result<Vec<StoreProblem>> {
+    fn find_damage(&self) -> Result<Vec<StoreProblem>> {
         let mut problems = Vec::new();
         for log in self.all_logs()? {
-            problems.extend(log.check()?);
+            problems.extend(log.find_damage()?);
         }
         Ok(problems)
     }
 
-    fn path(&self, kind: LogKind) -> PathBuf {
+    fn log_path(&self, kind: LogKind) -> PathBuf {
         self.paths[kind as usize].clone()
     }
 
     fn try_turn(&self) -> Result<TurnHolder> {
         if self.shared.mode == OpenMode::ReadOnly {
             let (backend, layout) = (&*self.shared.backend, &self.shared.layout);
-            return Ok(TurnHolder::Other(LockHolder::read(backend, &layout.lock_path())));
+            return Ok(TurnHolder::Other(LockHolder::last_holder(backend, &layout.lock_path())));
         }
         Ok(match self.locks.try_forming()? {
             Some(guard) => TurnHolder::Mine(guard),
-            None => TurnHolder::Other(self.locks.former()),
+            None => TurnHolder::Other(self.locks.forming_process()),
         })
     }
 }

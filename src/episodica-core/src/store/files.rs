@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::backend::{BackendFile, EntryKind, EntryRefusal, FileBackend, parent_of};
 use crate::error::{Error, ErrorKind, Result};
 
-pub(crate) fn temporary(path: &Path) -> PathBuf {
+pub(crate) fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");
     name.into()
@@ -21,7 +21,7 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 /// # Errors
 /// `Io`; the old file is then in place, or the new one under a name that is not durable yet.
 pub(crate) fn replace_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_with(backend, path, |file| file.append(bytes))
+    replace_with(backend, path, |file| file.append_bytes(bytes))
 }
 
 /// Replaces a file, as [`replace_file`] does, with the bytes that `fill` appends.
@@ -42,7 +42,7 @@ pub(crate) fn replace_with(
 /// # Errors
 /// `Io`; the old file is then in place.
 pub(crate) fn put_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> Result<()> {
-    put_with(backend, path, |file| file.append(bytes))
+    put_with(backend, path, |file| file.append_bytes(bytes))
 }
 
 /// Runs `make`, which creates a file at `path`. Creates a missing directory first; repeats this if
@@ -73,18 +73,18 @@ fn put_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn BackendFile) -> io::Result<()>,
 ) -> Result<()> {
-    let temporary = temporary(path);
+    let temporary = temporary_path(path);
     let write = || {
-        if backend.stat(&temporary)?.is_some() {
+        if backend.stat_path(&temporary)?.is_some() {
             remove_entry(backend, &temporary)?;
         }
         let mut file = in_directory(backend, path, || backend.create_new(&temporary))?;
         fill(&mut *file)?;
         file.sync_data()?;
-        match backend.rename(&temporary, path) {
+        match backend.rename_file(&temporary, path) {
             Err(_) if is_directory(backend, path) => {
                 backend.remove_dir(path)?;
-                backend.rename(&temporary, path)
+                backend.rename_file(&temporary, path)
             }
             renamed => renamed,
         }
@@ -100,7 +100,7 @@ fn put_with(
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn remove(backend: &dyn FileBackend, path: &Path) -> Result<bool> {
+pub(crate) fn remove_file(backend: &dyn FileBackend, path: &Path) -> Result<bool> {
     match remove_entry(backend, path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -121,12 +121,12 @@ pub(crate) fn remove_entry(backend: &dyn FileBackend, path: &Path) -> io::Result
 }
 
 fn is_directory(backend: &dyn FileBackend, path: &Path) -> bool {
-    matches!(backend.stat(path), Ok(Some(stamp)) if stamp.kind == EntryKind::Directory)
+    matches!(backend.stat_path(path), Ok(Some(stamp)) if stamp.kind == EntryKind::Directory)
 }
 
 /// True if something other than a regular file has the name of a file.
 pub(crate) fn is_irregular(backend: &dyn FileBackend, path: &Path) -> bool {
-    matches!(backend.stat(path), Ok(Some(stamp)) if stamp.kind != EntryKind::File)
+    matches!(backend.stat_path(path), Ok(Some(stamp)) if stamp.kind != EntryKind::File)
 }
 
 /// Reads a file; `None` if it does not exist.
@@ -134,12 +134,12 @@ pub(crate) fn is_irregular(backend: &dyn FileBackend, path: &Path) -> bool {
 /// # Errors
 /// `Io`, stating that the store could not `purpose`; `CorruptStore` for anything but a regular
 /// file.
-pub(crate) fn read(
+pub(crate) fn read_file(
     backend: &dyn FileBackend,
     path: &Path,
     purpose: &str,
 ) -> Result<Option<Vec<u8>>> {
-    match backend.read(path) {
+    match backend.read_file(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error(purpose, path, error)),
@@ -181,11 +181,11 @@ pub(crate) fn sync_up(backend: &dyn FileBackend, root: &Path, directory: &Path) 
 }
 
 /// The operating system's error number, however deeply the error is wrapped.
-pub(crate) fn errno(error: &io::Error) -> Option<i32> {
+pub(crate) fn error_number(error: &io::Error) -> Option<i32> {
     let mut cause = error.get_ref().map(|inner| inner as &(dyn std::error::Error + 'static));
     let mut number = error.raw_os_error();
     while let (None, Some(inner)) = (number, cause) {
-        number = inner.downcast_ref::<io::Error>().and_then(errno);
+        number = inner.downcast_ref::<io::Error>().and_then(error_number);
         cause = inner.source();
     }
     number
@@ -225,10 +225,10 @@ mod tests {
         let disk = MemoryBackend::new();
         let path = Path::new("/m/file");
         disk.put(path, b"old");
-        disk.put(temporary(path), b"what a crash left");
+        disk.put(temporary_path(path), b"what a crash left");
         replace_with(&disk, path, |file| {
-            file.append(b"ne")?;
-            file.append(b"w")
+            file.append_bytes(b"ne")?;
+            file.append_bytes(b"w")
         })
         .unwrap();
         let after = disk.after_power_cut();
@@ -246,8 +246,8 @@ mod tests {
             }
             disk.create_new(path)
         });
-        made.unwrap().append(b"x").unwrap();
-        assert_eq!((removals, disk.read(path).unwrap()), (0, b"x".to_vec()));
+        made.unwrap().append_bytes(b"x").unwrap();
+        assert_eq!((removals, disk.read_file(path).unwrap()), (0, b"x".to_vec()));
         // A process that removes the directory at every attempt is no deletion: give up.
         let path = Path::new("/m/other~/file");
         let made = in_directory(&disk, path, || {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::backend::FileBackend;
-use super::files::{io_error, read, replace_file};
+use super::files::{io_error, read_file, replace_file};
 use super::layout::{LogKind, StoreLayout};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -22,9 +22,12 @@ struct StoreFormat {
 /// # Errors
 /// `UnsupportedFormat` for a newer version, and for a folder of Nemori; `CorruptStore` for an
 /// unreadable version file; `Io`.
-pub(super) fn check(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<Option<u32>> {
+pub(super) fn check_version(
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
+) -> Result<Option<u32>> {
     let path = layout.format_path();
-    let Some(bytes) = read(backend, &path, "cannot read the version of the store")? else {
+    let Some(bytes) = read_file(backend, &path, "cannot read the version of the store")? else {
         return refuse_foreign(backend, layout).map(|()| None);
     };
     let format: StoreFormat = serde_json::from_slice(&bytes).map_err(|error| {
@@ -53,7 +56,7 @@ pub(super) fn check(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<O
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn write(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<()> {
+pub(super) fn write_version(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<()> {
     let format = StoreFormat {
         format_version: FORMAT_VERSION,
         created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")),

@@ -47,14 +47,14 @@ impl HandleCache {
     }
 
     /// Closes every cached file; `false` if there was none.
-    pub fn release(&self) -> bool {
+    pub fn close_cached(&self) -> bool {
         let mut kept = self.kept.lock();
         let any = !kept.is_empty();
         kept.clear();
         any
     }
 
-    pub fn handle(self: &Arc<Self>) -> CachedHandle {
+    pub fn cached_handle(self: &Arc<Self>) -> CachedHandle {
         CachedHandle {
             handles: Arc::clone(self),
             key: self.next_key.fetch_add(1, Ordering::Relaxed),
@@ -64,12 +64,12 @@ impl HandleCache {
 
 impl CachedHandle {
     /// Takes the file out of the cache, if it is still open.
-    pub fn take(&self) -> Option<Box<dyn BackendFile>> {
+    pub fn take_file(&self) -> Option<Box<dyn BackendFile>> {
         self.handles.kept.lock().pop(&self.key)
     }
 
     /// Leaves the file open for the next append.
-    pub fn put(&self, file: Box<dyn BackendFile>) {
+    pub fn put_file(&self, file: Box<dyn BackendFile>) {
         let evicted = self.handles.kept.lock().push(self.key, file);
         // Closed after the lock is released.
         drop(evicted);
@@ -78,7 +78,7 @@ impl CachedHandle {
 
 impl Drop for CachedHandle {
     fn drop(&mut self) {
-        drop(self.take());
+        drop(self.take_file());
     }
 }
 

@@ -57,7 +57,7 @@ impl SideFile {
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::DeadLetters, Self::Trace, Self::LlmCache];
 
-    fn place(self) -> (&'static str, &'static str) {
+    fn folder_and_suffix(self) -> (&'static str, &'static str) {
         match self {
             Self::DeadLetters => ("failed_index", "_failed.jsonl"),
             Self::Trace => ("traces", "_trace.jsonl"),
@@ -115,12 +115,12 @@ impl StoreLayout {
     }
 
     /// The directory of the lock files of users.
-    pub fn locks(&self) -> PathBuf {
+    pub fn locks_directory(&self) -> PathBuf {
         self.root.join("locks")
     }
 
     /// The directory of pending deletions.
-    pub fn intents(&self) -> PathBuf {
+    pub fn intents_directory(&self) -> PathBuf {
         self.root.join("intents")
     }
 
@@ -155,7 +155,7 @@ impl StoreLayout {
 
     /// One of the files other than the logs.
     pub fn side_path(&self, owner: &Owner, file: SideFile) -> PathBuf {
-        let (directory, ending) = file.place();
+        let (directory, ending) = file.folder_and_suffix();
         self.user_file(owner, directory, ending)
     }
 
@@ -167,7 +167,7 @@ impl StoreLayout {
     fn user_directories(&self, tenant: &str) -> Vec<PathBuf> {
         let top = self.tenant_root(tenant);
         let logs = LogKind::ALL.iter().map(|kind| top.join(kind.name()));
-        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0)))
+        logs.chain(SideFile::ALL.iter().map(|file| top.join(file.folder_and_suffix().0)))
             .chain([SEGMENTS, USES].map(|directory| top.join(directory)))
             .collect()
     }
@@ -176,11 +176,11 @@ impl StoreLayout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn tenants(&self, backend: &dyn FileBackend) -> Result<Vec<String>> {
+    pub fn list_tenants(&self, backend: &dyn FileBackend) -> Result<Vec<String>> {
         let mut tenants = vec![DEFAULT_TENANT.to_owned()];
         let (top, mut open) = (self.root.join("tenants"), vec![String::new()]);
         while let Some(prefix) = open.pop() {
-            for (name, kind) in list(backend, &top.join(&prefix))? {
+            for (name, kind) in list_directory(backend, &top.join(&prefix))? {
                 if kind != EntryKind::Directory {
                     continue;
                 }
@@ -202,14 +202,14 @@ impl StoreLayout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn users(&self, backend: &dyn FileBackend, tenant: &str) -> Result<Vec<String>> {
+    pub fn list_users(&self, backend: &dyn FileBackend, tenant: &str) -> Result<Vec<String>> {
         let mut users = Vec::new();
         for kind in LogKind::ALL {
             let top = self.tenant_root(tenant).join(kind.name());
             let ending = format!("_{}.jsonl", kind.name());
             let mut open = vec![String::new()];
             while let Some(prefix) = open.pop() {
-                for (name, entry) in list(backend, &top.join(&prefix))? {
+                for (name, entry) in list_directory(backend, &top.join(&prefix))? {
                     match entry {
                         EntryKind::Directory if name.ends_with('~') => {
                             open.push(format!("{prefix}{name}/"))
@@ -236,7 +236,7 @@ impl StoreLayout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn entries(
+    pub fn tenant_entries(
         &self,
         backend: &dyn FileBackend,
         tenant: &str,
@@ -247,7 +247,7 @@ impl StoreLayout {
             // A directory that is itself a link is found in its parent's listing; the top
             // directories are checked here.
             match backend
-                .stat(&directory)
+                .stat_path(&directory)
                 .map_err(|error| io_error("cannot look at the directory", &directory, error))
             {
                 Ok(Some(stamp)) if stamp.kind == EntryKind::Directory => {}
@@ -260,7 +260,7 @@ impl StoreLayout {
                 Err(error) if error.kind() == crate::ErrorKind::CorruptStore => continue,
                 Err(error) => return Err(error),
             }
-            for (name, kind) in list(backend, &directory)? {
+            for (name, kind) in list_directory(backend, &directory)? {
                 match kind {
                     EntryKind::Directory if name.ends_with('~') => open.push(directory.join(name)),
                     EntryKind::Directory if stem_of(&name).is_none() => {}
@@ -292,7 +292,7 @@ impl StoreLayout {
         let prefix = encoded.rfind('/').map_or("", |at| &encoded[..=at]);
         let mut files = Vec::new();
         for directory in self.directories_of(owner) {
-            for (name, kind) in list(backend, &directory)? {
+            for (name, kind) in list_directory(backend, &directory)? {
                 let is_own = |stem: &str| {
                     let whole = format!("{prefix}{stem}");
                     user_of_stem(&whole).as_ref().unwrap_or(&whole) == &owner.user
@@ -321,7 +321,7 @@ fn stem_of(name: &str) -> Option<&str> {
     ENDINGS.iter().find_map(|ending| bare.strip_suffix(ending)).filter(|stem| !stem.is_empty())
 }
 
-fn list(backend: &dyn FileBackend, path: &Path) -> Result<Vec<(String, EntryKind)>> {
+fn list_directory(backend: &dyn FileBackend, path: &Path) -> Result<Vec<(String, EntryKind)>> {
     backend.list_dir(path).map_err(|error| io_error("cannot list the directory", path, error))
 }
 
@@ -369,10 +369,10 @@ mod tests {
             }
         }
         let mut all = Vec::new();
-        for tenant in layout.tenants(&disk).unwrap() {
+        for tenant in layout.list_tenants(&disk).unwrap() {
             let mut expected: Vec<&str> = ids.to_vec();
             expected.sort_unstable();
-            assert_eq!(layout.users(&disk, &tenant).unwrap(), expected, "{tenant}");
+            assert_eq!(layout.list_users(&disk, &tenant).unwrap(), expected, "{tenant}");
             for id in ids {
                 let files = layout.user_files(&disk, &owner(&tenant, id)).unwrap();
                 assert_eq!(files.len(), 10, "{tenant} {id}");
@@ -392,7 +392,7 @@ mod tests {
         for name in ["Alice_episodes.jsonl", "bob.json", "carl_episodes.jsonl"] {
             disk.put(Path::new("/m/episodes").join(name), b"");
         }
-        assert_eq!(layout.users(&disk, "default").unwrap(), ["carl"]);
+        assert_eq!(layout.list_users(&disk, "default").unwrap(), ["carl"]);
         let alice = owner("default", "Alice");
         assert_eq!(layout.user_files(&disk, &alice).unwrap().len(), 1, "a deletion removes it");
     }

@@ -52,11 +52,11 @@ impl AnswerCache {
     /// Stores an answer, durably. The caller locks out other processes.
     ///
     /// # Errors
-    /// As [`RecordLog::append`].
-    pub fn put(&mut self, answer: CachedAnswer) -> Result<()> {
+    /// As [`RecordLog::append_records`].
+    pub fn store_answer(&mut self, answer: CachedAnswer) -> Result<()> {
         let answers = &mut self.answers;
         catch_up(&mut self.log, &mut |line| read_answer(line.bytes, answers))?;
-        self.log.append(std::slice::from_ref(&answer))?;
+        self.log.append_records(std::slice::from_ref(&answer))?;
         self.answers.insert(answer.hash.clone(), answer);
         Ok(())
     }
@@ -75,7 +75,7 @@ fn read_step(line: &[u8]) -> Result<TraceStep, String> {
 
 /// Reads the lines of other processes, so that the next append follows them.
 fn catch_up(log: &mut RecordLog, visit: Visit<'_>) -> Result<()> {
-    let followed = match log.tail()? {
+    let followed = match log.read_tail()? {
         Some(tail) => log.take_tail(tail, true, visit)?,
         None => false,
     };
@@ -132,17 +132,17 @@ impl UserTrace {
     /// Appends steps, durably. The caller locks out other processes.
     ///
     /// # Errors
-    /// As [`RecordLog::append`].
-    pub fn append(&mut self, steps: &[TraceStep]) -> Result<()> {
+    /// As [`RecordLog::append_records`].
+    pub fn append_steps(&mut self, steps: &[TraceStep]) -> Result<()> {
         catch_up(&mut self.log, &mut |line| read_step(line.bytes).map(drop))?;
-        self.log.append(steps).map(drop)
+        self.log.append_records(steps).map(drop)
     }
 
     /// The steps that led to a record, oldest first.
     ///
     /// # Errors
     /// `Io`.
-    pub fn of(&self, id: &str) -> Result<Vec<TraceStep>> {
+    pub fn record_steps(&self, id: &str) -> Result<Vec<TraceStep>> {
         let mut steps = Vec::new();
         self.log.for_each(&mut |line| {
             if let Ok(step) = serde_json::from_slice::<TraceStep>(line.bytes)
@@ -193,13 +193,13 @@ mod tests {
                 &FixedClock::new(at),
             )
             .unwrap();
-            store.answers(&owner).unwrap().put(answer.clone()).unwrap();
-            store.trace(&owner).unwrap().append(&[step("e1"), step("e2")]).unwrap();
+            store.open_answers(&owner).unwrap().store_answer(answer.clone()).unwrap();
+            store.open_trace(&owner).unwrap().append_steps(&[step("e1"), step("e2")]).unwrap();
         }
         let store =
             Store::open_on(disk, Path::new("/m"), OpenMode::ReadWrite, &FixedClock::new(at))
                 .unwrap();
-        assert_eq!(store.answers(&owner).unwrap().get("h"), Some(&answer));
-        assert_eq!(store.trace(&owner).unwrap().of("e2").unwrap(), [step("e2")]);
+        assert_eq!(store.open_answers(&owner).unwrap().get("h"), Some(&answer));
+        assert_eq!(store.open_trace(&owner).unwrap().record_steps("e2").unwrap(), [step("e2")]);
     }
 }

@@ -34,7 +34,7 @@ impl<'a> LogReading<'a> {
         Self { logs, states: Vec::new(), problems: Vec::new() }
     }
 
-    fn log(
+    fn read_log(
         &mut self,
         kind: LogKind,
         apply: &mut dyn FnMut(FoldEntry<'_>) -> Result<(), String>,
@@ -61,7 +61,7 @@ impl<'a> LogReading<'a> {
             }
             Ok(())
         };
-        let recovery = self.logs.read(kind, &LogSum::default(), visit)?;
+        let recovery = self.logs.visit_after(kind, &LogSum::default(), visit)?;
         let recovery = recovery.ok_or_else(|| Error::internal("a log rejects the empty prefix"))?;
         self.problems.extend(recovery.problems);
         Ok(())
@@ -74,18 +74,18 @@ fn read_conversation<'a>(
     owner: &Owner,
 ) -> Result<(LogReading<'a>, FoldedMessages, FoldedRecords<Episode>)> {
     let (mut reading, mut messages) = (LogReading::new(logs), FoldedMessages::default());
-    reading.log(LogKind::Messages, &mut |entry| {
+    reading.read_log(LogKind::Messages, &mut |entry| {
         match entry {
-            FoldEntry::Record(line) => messages.put(read_message(line)?),
-            FoldEntry::Edited(ids) => messages.settle(ids),
+            FoldEntry::Record(line) => messages.put_version(read_message(line)?),
+            FoldEntry::Edited(ids) => messages.adopt_newest(ids),
             FoldEntry::Deleted(_) => {}
         }
         Ok(())
     })?;
     let mut episodes = FoldedRecords::default();
-    reading.log(LogKind::Episodes, &mut |entry| {
+    reading.read_log(LogKind::Episodes, &mut |entry| {
         let id = |episode: &Episode| episode.episode_id.clone();
-        episodes.apply(entry, id, |line| episode_of_line(owner, line))
+        episodes.apply_line(entry, id, |line| episode_of_line(owner, line))
     })?;
     Ok((reading, messages, episodes))
 }
@@ -95,9 +95,9 @@ fn read_facts<'a>(
     owner: &Owner,
 ) -> Result<(LogReading<'a>, FoldedRecords<SemanticMemory>)> {
     let (mut reading, mut facts) = (LogReading::new(logs), FoldedRecords::default());
-    reading.log(LogKind::Semantic, &mut |entry| {
+    reading.read_log(LogKind::Semantic, &mut |entry| {
         let id = |fact: &SemanticMemory| fact.memory_id.clone();
-        facts.apply(entry, id, |line| fact_of_line(owner, line))
+        facts.apply_line(entry, id, |line| fact_of_line(owner, line))
     })?;
     Ok((reading, facts))
 }
@@ -106,10 +106,11 @@ fn read_facts<'a>(
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
+pub(super) fn load_user(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     let conversation = || read_conversation(logs, owner);
     let facts = || read_facts(logs, owner);
-    let (conversation, facts) = if logs.head()?.ends.iter().sum::<u64>() < READ_IN_PARALLEL {
+    let (conversation, facts) = if logs.current_head()?.ends.iter().sum::<u64>() < READ_IN_PARALLEL
+    {
         (conversation(), facts())
     } else {
         crate::parallel::join(conversation, facts)
@@ -124,7 +125,7 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     let missing = attach_messages(&messages, inside);
     if missing > 0 {
         reading.problems.push(StoreProblem {
-            path: logs.path(LogKind::Episodes),
+            path: logs.log_path(LogKind::Episodes),
             line: None,
             message: format!("episodes name messages that were lost: `{missing}`"),
             remedy: "their texts are kept; import the messages again if an export has them".into(),
@@ -159,8 +160,8 @@ pub(super) fn load_behind(
     let later = |kinds: &[LogKind]| -> Result<(bool, LoadedUser)> {
         let (mut later, mut is_whole) = (LaterRecords::new(owner), true);
         for kind in kinds {
-            let mut line = |line: RawLine<'_>| later.line(*kind, line.bytes);
-            let recovery = logs.read(*kind, &known[*kind as usize], &mut line)?;
+            let mut line = |line: RawLine<'_>| later.read_line(*kind, line.bytes);
+            let recovery = logs.visit_after(*kind, &known[*kind as usize], &mut line)?;
             is_whole &= recovery.is_some();
             later.loaded.problems.extend(recovery.into_iter().flat_map(|found| found.problems));
         }
@@ -193,7 +194,7 @@ impl<'a> LaterRecords<'a> {
     ///
     /// # Errors
     /// Why the line is not a record, or can't simply be added to the known records.
-    pub fn line(&mut self, kind: LogKind, line: &[u8]) -> Result<(), String> {
+    pub fn read_line(&mut self, kind: LogKind, line: &[u8]) -> Result<(), String> {
         if is_deleted(line) {
             return Err("a removal".into());
         }

@@ -46,19 +46,19 @@ impl LockHolder {
     }
 
     /// The line for a lock file.
-    pub(super) fn line(&self) -> Result<String> {
+    pub(super) fn lock_line(&self) -> Result<String> {
         serde_json::to_string(self)
             .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))
     }
 
     /// Reads the last holder of a lock file. The holder's process may have ended.
-    pub(super) fn read(backend: &dyn FileBackend, path: &Path) -> Option<Self> {
-        serde_json::from_slice(&backend.read(path).ok()?).ok()
+    pub(super) fn last_holder(backend: &dyn FileBackend, path: &Path) -> Option<Self> {
+        serde_json::from_slice(&backend.read_file(path).ok()?).ok()
     }
 }
 
 /// The error after waiting in vain for a lock. `what` names the locked thing, with its verb.
-pub(super) fn locked(what: &str, holder: Option<LockHolder>) -> Error {
+pub(super) fn locked_error(what: &str, holder: Option<LockHolder>) -> Error {
     let who = match holder {
         Some(holder) if holder.pid == std::process::id() => {
             format!("this process, `{}`, since {}", holder.pid, holder.started)
@@ -82,7 +82,7 @@ pub(super) struct AcquiredLock {
 /// # Errors
 /// `StoreLocked`, naming the holder, if another process holds it exclusively for longer than
 /// `patience`: an earlier version of this package, or a stopped process; `Io`.
-pub(super) fn acquire(
+pub(super) fn acquire_lock(
     backend: &dyn FileBackend,
     layout: &StoreLayout,
     holder: &str,
@@ -100,8 +100,8 @@ pub(super) fn acquire(
             }
         }
         if Instant::now() >= deadline {
-            let holder = LockHolder::read(backend, &path);
-            return Err(locked("the store is", holder).at(layout.root(), None).with_hint(
+            let holder = LockHolder::last_holder(backend, &path);
+            return Err(locked_error("the store is", holder).at(layout.root(), None).with_hint(
                 "close it there first, or open this one read-only with `LightweightSearchSystem`",
             ));
         }
@@ -112,8 +112,8 @@ pub(super) fn acquire(
 /// Turns an exclusive lock into a shared one.
 ///
 /// # Errors
-/// As [`acquire`].
-pub(super) fn share(
+/// As [`acquire_lock`].
+pub(super) fn share_lock(
     acquired: AcquiredLock,
     backend: &dyn FileBackend,
     layout: &StoreLayout,
@@ -131,7 +131,7 @@ pub(super) fn share(
             Some(guard) => AcquiredLock { guard, is_alone: false },
             // Another process has just taken the lock exclusively; it too will soon turn it into a
             // shared lock.
-            None => acquire(backend, layout, holder, patience)?,
+            None => acquire_lock(backend, layout, holder, patience)?,
         };
     }
     Ok(acquired.guard)

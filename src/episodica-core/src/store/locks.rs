@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::backend::{FileBackend, LockGuard, LockShare};
 use super::files::io_error;
 use super::layout::StoreLayout;
-use super::lock::{LockHolder, locked};
+use super::lock::{LockHolder, locked_error};
 use crate::error::Result;
 use crate::ids::{Owner, digest, to_hex};
 
@@ -44,7 +44,8 @@ impl UserLocks {
         let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
         // Ten bits: 1,024 sets.
         let number = to_hex(&[hash[0] & 3, hash[1]]);
-        let file = |ending: &str| layout.locks().join(format!("{}.{ending}", &number[1..]));
+        let file =
+            |ending: &str| layout.locks_directory().join(format!("{}.{ending}", &number[1..]));
         Self {
             backend: Arc::clone(backend),
             append: file("append"),
@@ -60,8 +61,8 @@ impl UserLocks {
     ///
     /// # Errors
     /// `Io`.
-    pub fn generation(&self) -> Result<u64> {
-        let stamp = self.backend.glance(&self.generation);
+    pub fn read_generation(&self) -> Result<u64> {
+        let stamp = self.backend.stat_unchecked(&self.generation);
         let stamp =
             stamp.map_err(|error| io_error("cannot look at the locks", &self.generation, error))?;
         Ok(stamp.map_or(0, |stamp| stamp.bytes))
@@ -72,36 +73,36 @@ impl UserLocks {
     ///
     /// # Errors
     /// `Io`.
-    pub fn raise(&self) -> Result<u64> {
+    pub fn raise_generation(&self) -> Result<u64> {
         let path = &self.generation;
         let fail = |error| io_error("cannot raise the generation", path, error);
-        let mut file = if self.backend.stat(path).map_err(fail)?.is_some() {
+        let mut file = if self.backend.stat_path(path).map_err(fail)?.is_some() {
             self.backend.open_append(path).map_err(fail)?
         } else {
             self.backend.create_new(path).map_err(fail)?
         };
-        file.append(b"+").map_err(fail)?;
-        self.generation()
+        file.append_bytes(b"+").map_err(fail)?;
+        self.read_generation()
     }
 
     /// Locks the user's logs for appending, and waits until they are free.
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder, which may be a stopped process; `Io`.
-    pub fn append(&self) -> Result<Box<dyn LockGuard>> {
-        self.wait(&self.append, "the memories of this user are")
+    pub fn lock_logs(&self) -> Result<Box<dyn LockGuard>> {
+        self.wait_for_lock(&self.append, "the memories of this user are")
     }
 
     /// Locks the user's caches for writing or removal, and waits until they are free. Take the lock
-    /// of [`UserLocks::append`] before this one, never after it.
+    /// of [`UserLocks::lock_logs`] before this one, never after it.
     ///
     /// # Errors
-    /// As [`UserLocks::append`].
-    pub fn caches(&self) -> Result<Box<dyn LockGuard>> {
-        self.wait(&self.caches, "the caches of this user are")
+    /// As [`UserLocks::lock_logs`].
+    pub fn lock_caches(&self) -> Result<Box<dyn LockGuard>> {
+        self.wait_for_lock(&self.caches, "the caches of this user are")
     }
 
-    /// [`UserLocks::caches`] without waiting; `None` if another process holds the lock.
+    /// [`UserLocks::lock_caches`] without waiting; `None` if another process holds the lock.
     ///
     /// # Errors
     /// `Io`.
@@ -118,8 +119,8 @@ impl UserLocks {
     }
 
     /// The process that forms memories now, if known.
-    pub fn former(&self) -> Option<LockHolder> {
-        LockHolder::read(&*self.backend, &self.forming)
+    pub fn forming_process(&self) -> Option<LockHolder> {
+        LockHolder::last_holder(&*self.backend, &self.forming)
     }
 
     fn try_lock(&self, path: &Path) -> Result<Option<Box<dyn LockGuard>>> {
@@ -128,15 +129,15 @@ impl UserLocks {
         lock.map_err(|error| io_error("cannot lock the user", path, error))
     }
 
-    fn wait(&self, path: &Path, what: &str) -> Result<Box<dyn LockGuard>> {
+    fn wait_for_lock(&self, path: &Path, what: &str) -> Result<Box<dyn LockGuard>> {
         let (deadline, [mut pause, longest]) = (Instant::now() + self.patience, PAUSES);
         loop {
             if let Some(guard) = self.try_lock(path)? {
                 return Ok(guard);
             }
             if Instant::now() >= deadline {
-                let holder = LockHolder::read(&*self.backend, path);
-                return Err(locked(what, holder).at(path, None).with_hint(
+                let holder = LockHolder::last_holder(&*self.backend, path);
+                return Err(locked_error(what, holder).at(path, None).with_hint(
                     "if that process was stopped, continue it (`kill -CONT`) or end it; nothing \
                      was written here",
                 ));

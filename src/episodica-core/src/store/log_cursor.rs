@@ -52,12 +52,12 @@ pub struct LinesAfter {
 
 impl LinesAfter {
     /// The whole lines without their line feeds, each with the place after it.
-    pub fn lines(&self) -> impl Iterator<Item = (LogPlace, &[u8])> {
+    pub fn whole_lines(&self) -> impl Iterator<Item = (LogPlace, &[u8])> {
         let mut at = self.start;
         self.bytes.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
             at += line.len() as u64;
             let text = line.strip_suffix(b"\n").unwrap_or(line);
-            let place = LogPlace { bytes: at, anchor: anchor(line) };
+            let place = LogPlace { bytes: at, anchor: line_anchor(line) };
             let text = text.strip_suffix(b"\r").unwrap_or(text);
             check_line(text).is_ok().then_some((place, text))
         })
@@ -82,7 +82,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn log_ends(&self, owner: &Owner) -> Result<LogEnds> {
-        self.logs.ends(owner)
+        self.logs.log_ends(owner)
     }
 
     /// Reads the lines after the places of a user, some megabytes at a time.
@@ -115,13 +115,13 @@ impl Store {
             let place = &mut placed.logs[kind as usize];
             let log = FollowedLog { store: self, owner, kind };
             if places.generation < ends.generation && place.bytes > 0 {
-                *place = log.moved(*place, places.generation)?;
+                *place = log.moved_place(*place, places.generation)?;
             }
             let end = ends.files[kind as usize].map_or(0, |(bytes, _)| bytes);
-            if place.bytes > end || log.anchor(place.bytes)? != place.anchor {
+            if place.bytes > end || log.anchor_at(place.bytes)? != place.anchor {
                 return Ok(LogLook::Discontinued);
             }
-            behind[kind as usize] = log.behind(place.bytes, end)?;
+            behind[kind as usize] = log.lines_between(place.bytes, end)?;
         }
         Ok(LogLook::Lines(placed, behind))
     }
@@ -136,7 +136,7 @@ impl Store {
             let log = FollowedLog { store: self, owner, kind };
             let end = ends.files[kind as usize].map_or(0, |(bytes, _)| bytes);
             let bytes = log.last_feed(end)?;
-            places.logs[kind as usize] = LogPlace { bytes, anchor: log.anchor(bytes)? };
+            places.logs[kind as usize] = LogPlace { bytes, anchor: log.anchor_at(bytes)? };
         }
         Ok(places)
     }
@@ -155,11 +155,11 @@ impl Store {
         let log = FollowedLog { store: self, owner, kind };
         let mut at = 0;
         while at < place.bytes {
-            let behind = log.behind(at, place.bytes)?;
+            let behind = log.lines_between(at, place.bytes)?;
             if behind.bytes.is_empty() {
                 return Ok(());
             }
-            behind.lines().for_each(|(_, line)| visit(line));
+            behind.whole_lines().for_each(|(_, line)| visit(line));
             at += behind.bytes.len() as u64;
         }
         Ok(())
@@ -174,19 +174,19 @@ struct FollowedLog<'a> {
 
 impl FollowedLog<'_> {
     /// Up to `most` bytes from an offset on.
-    fn read(&self, from: u64, most: u64) -> Result<Vec<u8>> {
-        self.store.logs.slice(self.owner, self.kind, from, most)
+    fn read_slice(&self, from: u64, most: u64) -> Result<Vec<u8>> {
+        self.store.logs.read_slice(self.owner, self.kind, from, most)
     }
 
     /// The whole lines from a place to an end.
-    fn behind(&self, from: u64, end: u64) -> Result<LinesAfter> {
+    fn lines_between(&self, from: u64, end: u64) -> Result<LinesAfter> {
         let mut most = CHUNK_BYTES;
         loop {
             let asked = most.min(end.saturating_sub(from));
             if asked == 0 {
                 return Ok(LinesAfter { start: from, ..LinesAfter::default() });
             }
-            let mut bytes = self.read(from, asked)?;
+            let mut bytes = self.read_slice(from, asked)?;
             let is_all = asked < most || (bytes.len() as u64) < asked;
             match bytes.iter().rposition(|byte| *byte == b'\n') {
                 Some(last) => bytes.truncate(last + 1),
@@ -205,7 +205,7 @@ impl FollowedLog<'_> {
     fn last_feed(&self, end: u64) -> Result<u64> {
         let mut length = ANCHOR_BYTES.min(end);
         loop {
-            let bytes = self.read(end - length, length)?;
+            let bytes = self.read_slice(end - length, length)?;
             if let Some(last) = bytes.iter().rposition(|byte| *byte == b'\n') {
                 return Ok(end - length + last as u64 + 1);
             }
@@ -217,44 +217,44 @@ impl FollowedLog<'_> {
     }
 
     /// The checksum for a place at this offset.
-    fn anchor(&self, place: u64) -> Result<u32> {
+    fn anchor_at(&self, place: u64) -> Result<u32> {
         if place == 0 {
             return Ok(0);
         }
         let from = place.saturating_sub(ANCHOR_BYTES);
-        Ok(anchor(&self.read(from, place - from)?))
+        Ok(line_anchor(&self.read_slice(from, place - from)?))
     }
 
     /// Moves a place of an older generation to its current offset, using the notes of erasures.
-    fn moved(&self, place: LogPlace, generation: u64) -> Result<LogPlace> {
+    fn moved_place(&self, place: LogPlace, generation: u64) -> Result<LogPlace> {
         let (mut bytes, mut is_known) = (place.bytes, true);
         let (mut at, end) = (0, u64::MAX);
         loop {
-            let behind = self.behind(at, end)?;
+            let behind = self.lines_between(at, end)?;
             if behind.bytes.is_empty() {
                 break;
             }
             at += behind.bytes.len() as u64;
-            let noted = behind.lines().filter(|(_, line)| line.starts_with(ERASED_PREFIX));
+            let noted = behind.whole_lines().filter(|(_, line)| line.starts_with(ERASED_PREFIX));
             for note in
                 noted.filter_map(|(_, line)| serde_json::from_slice::<ErasedLine>(line).ok())
             {
                 if note.generation > generation {
                     let is_cut = |[from, gone, _]: &[u64; 3]| *from < bytes && bytes <= from + gone;
                     is_known &= !note.cuts.iter().any(is_cut);
-                    bytes = note.moved(bytes);
+                    bytes = note.current_offset(bytes);
                 }
             }
         }
         // If the line before the place was removed or replaced, the checksum is of the line that is
         // before it now.
-        let anchor = if is_known { place.anchor } else { self.anchor(bytes)? };
+        let anchor = if is_known { place.anchor } else { self.anchor_at(bytes)? };
         Ok(LogPlace { bytes, anchor })
     }
 }
 
 /// Checksum of the end of the last line of `bytes`, without its line feed.
-fn anchor(bytes: &[u8]) -> u32 {
+fn line_anchor(bytes: &[u8]) -> u32 {
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = &line[start..];

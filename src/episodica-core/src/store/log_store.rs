@@ -40,7 +40,7 @@ pub struct LogHead {
 
 impl LogHead {
     /// The end of one log.
-    pub fn end(&self, kind: LogKind) -> u64 {
+    pub fn log_end(&self, kind: LogKind) -> u64 {
         self.ends[kind as usize]
     }
 }
@@ -109,7 +109,7 @@ pub type FollowVisit<'a> = &'a mut dyn FnMut(LogKind, RawLine<'_>) -> Result<(),
 /// Locks out other writers until it is dropped.
 pub trait AppendLock: fmt::Debug {}
 
-/// See [`UserLogs::hold`].
+/// See [`UserLogs::exclude_writers`].
 pub type Hold<'a> = Box<dyn AppendLock + 'a>;
 
 /// The logs of all users.
@@ -119,46 +119,46 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `StoreLocked`; `Io`.
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)>;
+    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)>;
 
     /// Up to `limit` users of a tenant after `after`, ordered by id.
     ///
     /// # Errors
     /// `Io`.
-    fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>>;
+    fn list_users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>>;
 
     /// Removes all data of a user and raises the generation; returns the number of removed files or
     /// rows. When it returns no byte is left.
     ///
     /// # Errors
     /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
-    fn erase(&self, owner: &Owner) -> Result<usize>;
+    fn erase_user(&self, owner: &Owner) -> Result<usize>;
 
     /// Every tenant with users, sorted.
     ///
     /// # Errors
     /// `Io`.
-    fn tenants(&self) -> Result<Vec<String>>;
+    fn list_tenants(&self) -> Result<Vec<String>>;
 
     /// True if the user has a line in a log, or a file that opening converts to one.
     ///
     /// # Errors
     /// `Io`.
-    fn has(&self, owner: &Owner) -> Result<bool>;
+    fn has_user(&self, owner: &Owner) -> Result<bool>;
 
     /// The ends of a user's logs, without opening them.
     ///
     /// # Errors
     /// `Io`.
-    fn ends(&self, owner: &Owner) -> Result<LogEnds>;
+    fn log_ends(&self, owner: &Owner) -> Result<LogEnds>;
 
     /// The generation of each of these users' logs; `None` for a user without logs.
     ///
     /// # Errors
     /// `Io`.
-    fn generations(&self, tenant: &str, users: &[String]) -> Result<Vec<Option<u64>>> {
+    fn log_generations(&self, tenant: &str, users: &[String]) -> Result<Vec<Option<u64>>> {
         let one = |user: &String| {
-            let ends = self.ends(&Owner { tenant: tenant.to_owned(), user: user.clone() })?;
+            let ends = self.log_ends(&Owner { tenant: tenant.to_owned(), user: user.clone() })?;
             Ok((!ends.is_nobody()).then_some(ends.generation))
         };
         users.iter().map(one).collect()
@@ -168,7 +168,7 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io`.
-    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>>;
+    fn read_slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>>;
 
     /// True while an erasure of the user is in progress or unfinished.
     ///
@@ -180,7 +180,7 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io`.
-    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)>;
+    fn read_uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)>;
 
     /// Replaces the counts of uses, durably; `false` if another process changed them since version
     /// `number`. Empty `bytes` remove them.
@@ -197,10 +197,10 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>>;
 
     /// Unregisters this process as a writer.
-    fn leave(&self) {}
+    fn unregister_writer(&self) {}
 
     /// The medium of the logs.
-    fn medium(&self) -> LogMedium;
+    fn log_medium(&self) -> LogMedium;
 }
 
 /// The medium of a store's logs, for people.
@@ -219,17 +219,17 @@ pub struct LogMedium {
 /// The three logs of one user, open until dropped.
 pub trait UserLogs: fmt::Debug + Send + Sync {
     /// Whether the logs may be written.
-    fn mode(&self) -> OpenMode;
+    fn open_mode(&self) -> OpenMode;
 
     /// The current ends of the logs.
     ///
     /// # Errors
     /// `Io`.
-    fn head(&self) -> Result<LogHead>;
+    fn current_head(&self) -> Result<LogHead>;
 
-    /// The ends that this opening has read or written. A difference from [`UserLogs::head`] means
-    /// that the view of this opening is outdated.
-    fn seen(&self) -> LogHead;
+    /// The ends that this opening has read or written. A difference from [`UserLogs::current_head`]
+    /// means that the view of this opening is outdated.
+    fn seen_head(&self) -> LogHead;
 
     /// True if the logs have not changed since this opening saw them: cheaper than comparing heads.
     ///
@@ -244,7 +244,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io`: the user must then be opened again, too.
-    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>>;
+    fn visit_appended(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>>;
 
     /// Locks out other writers until the result is dropped, if the medium can. A caller that then
     /// follows the logs, and only then appends, meets no conflict. Correctness does not depend on
@@ -252,10 +252,10 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder; `Io`.
-    fn hold(&self) -> Result<Hold<'_>>;
+    fn exclude_writers(&self) -> Result<Hold<'_>>;
 
     /// Ends the opening: all logs were read.
-    fn opened(&self) {}
+    fn finish_opening(&self) {}
 
     /// Releases the append lock; nothing may be written through this opening any more.
     fn let_go(&self) {}
@@ -269,7 +269,12 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io` if the log cannot be read or repaired.
-    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>>;
+    fn visit_after(
+        &self,
+        kind: LogKind,
+        known: &LogSum,
+        visit: Visit<'_>,
+    ) -> Result<Option<LogRecovery>>;
 
     /// Appends a batch, durably, if generation, epoch and the end of its log match `expected`. The
     /// ends of the other logs do not matter: a message does not wait for an episode.
@@ -277,7 +282,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// # Errors
     /// `ReadOnly`; `Io`: no record of the batch is acknowledged. Over a network the batch may still
     /// have been written; reading the log again tells.
-    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer>;
+    fn append_batch(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer>;
 
     /// Removes records and inserts replacements, in all logs at once, if generation and epoch match
     /// `expected`. Raises the generation.
@@ -285,7 +290,11 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// # Errors
     /// `Internal` if a current episode would keep an erased message; `ReadOnly`; `Io`. If
     /// [`UserLogs::is_erasing`] is then true, the next append first finishes the erasure.
-    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)>;
+    fn rewrite_logs(
+        &self,
+        expected: &LogHead,
+        erasure: UserErasure,
+    ) -> Result<(AppendAnswer, usize)>;
 
     /// True if an erasure was interrupted.
     fn is_erasing(&self) -> bool;
@@ -297,22 +306,22 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     fn finish_erasure(&self) -> Result<()>;
 
     /// The end of a log, as caches record it; zero before the first read.
-    fn position(&self, kind: LogKind) -> LogPosition;
+    fn log_position(&self, kind: LogKind) -> LogPosition;
 
     /// Length and checksum of a log; `None` if it ends in an unterminated line.
     ///
     /// # Errors
     /// `Io`.
-    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>>;
+    fn log_sum(&self, kind: LogKind) -> Result<Option<LogSum>>;
 
     /// Reads the logs again and reports damage since opening.
     ///
     /// # Errors
     /// `Io`.
-    fn check(&self) -> Result<Vec<StoreProblem>>;
+    fn find_damage(&self) -> Result<Vec<StoreProblem>>;
 
     /// The path of a log, for reports.
-    fn path(&self, kind: LogKind) -> PathBuf;
+    fn log_path(&self, kind: LogKind) -> PathBuf;
 
     /// Takes the turn to form this user's memories, if it is free.
     ///

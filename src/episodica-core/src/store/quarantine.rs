@@ -44,10 +44,10 @@ pub(crate) fn path_for(log: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `Io`; the log is then unchanged.
-pub(crate) fn save(backend: &dyn FileBackend, log: &Path, bad: &[BadLine]) -> Result<()> {
+pub(crate) fn save_lines(backend: &dyn FileBackend, log: &Path, bad: &[BadLine]) -> Result<()> {
     let path = path_for(log);
     let fail = |error| io_error("cannot write the quarantine", &path, error);
-    let (mut file, known) = open(backend, &path).map_err(fail)?;
+    let (mut file, known) = open_quarantine(backend, &path).map_err(fail)?;
     let known: HashSet<&[u8]> = known.split_inclusive(|byte| *byte == b'\n').collect();
     let name = log.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     for line in bad {
@@ -76,7 +76,7 @@ pub(crate) fn save(backend: &dyn FileBackend, log: &Path, bad: &[BadLine]) -> Re
             let mut encoded = Vec::new();
             encode_line(&mut encoded, &row)?;
             if !known.contains(encoded.as_slice()) {
-                file.append(&encoded).map_err(fail)?;
+                file.append_bytes(&encoded).map_err(fail)?;
             }
             if read < PIECE_BYTES {
                 break;
@@ -91,9 +91,9 @@ pub(crate) fn save(backend: &dyn FileBackend, log: &Path, bad: &[BadLine]) -> Re
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn exists(backend: &dyn FileBackend, log: &Path) -> Result<bool> {
+pub(crate) fn has_quarantine(backend: &dyn FileBackend, log: &Path) -> Result<bool> {
     let path = path_for(log);
-    let stamp = backend.stat(&path);
+    let stamp = backend.stat_path(&path);
     Ok(stamp.map_err(|error| io_error("cannot look at the quarantine", &path, error))?.is_some())
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn exists(backend: &dyn FileBackend, log: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn scrub(backend: &dyn FileBackend, log: &Path, needles: &[&str]) -> Result<bool> {
+pub(crate) fn scrub_rows(backend: &dyn FileBackend, log: &Path, needles: &[&str]) -> Result<bool> {
     #[derive(Deserialize)]
     struct KeptLine {
         text: Option<String>,
@@ -110,9 +110,9 @@ pub(crate) fn scrub(backend: &dyn FileBackend, log: &Path, needles: &[&str]) -> 
     }
     let path = path_for(log);
     if files::is_irregular(backend, &path) {
-        return files::remove(backend, &path);
+        return files::remove_file(backend, &path);
     }
-    let Some(bytes) = files::read(backend, &path, "cannot read the quarantine")? else {
+    let Some(bytes) = files::read_file(backend, &path, "cannot read the quarantine")? else {
         return Ok(false);
     };
     let keeps = |row: &&[u8]| match serde_json::from_slice(row) {
@@ -137,17 +137,17 @@ pub(crate) fn scrub(backend: &dyn FileBackend, log: &Path, needles: &[&str]) -> 
 }
 
 /// The file, ready for whole lines, and its content.
-fn open(
+fn open_quarantine(
     backend: &dyn FileBackend,
     path: &Path,
 ) -> std::io::Result<(Box<dyn BackendFile>, Vec<u8>)> {
-    if backend.stat(path)?.is_none() {
+    if backend.stat_path(path)?.is_none() {
         return Ok((backend.create_new(path)?, Vec::new()));
     }
-    let known = backend.read(path)?;
+    let known = backend.read_file(path)?;
     let mut file = backend.open_append(path)?;
     if known.last().is_some_and(|byte| *byte != b'\n') {
-        file.append(b"\n")?;
+        file.append_bytes(b"\n")?;
     }
     Ok((file, known))
 }
@@ -166,10 +166,10 @@ mod tests {
             BadLine { number: 1, range: 0..5, reason: "not JSON".into() },
             BadLine { number: 2, range: 5..7, reason: "not UTF-8".into() },
         ];
-        save(&disk, log, &bad).unwrap();
-        let first = disk.read(&path_for(log)).unwrap();
-        save(&disk, log, &bad).unwrap();
-        assert_eq!(disk.read(&path_for(log)).unwrap(), first);
+        save_lines(&disk, log, &bad).unwrap();
+        let first = disk.read_file(&path_for(log)).unwrap();
+        save_lines(&disk, log, &bad).unwrap();
+        assert_eq!(disk.read_file(&path_for(log)).unwrap(), first);
         let rows: Vec<serde_json::Value> = first
             .split(|byte| *byte == b'\n')
             .filter(|row| !row.is_empty())

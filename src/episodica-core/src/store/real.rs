@@ -36,7 +36,7 @@ impl RealBackend {
     }
 
     /// Refuses `path` if a component below the root, including the last, is a symbolic link.
-    fn guard(&self, path: &Path) -> io::Result<()> {
+    fn refuse_links(&self, path: &Path) -> io::Result<()> {
         let Ok(inside) = path.strip_prefix(&self.root) else { return Ok(()) };
         let mut place = self.root.clone();
         for part in inside.components() {
@@ -58,7 +58,7 @@ impl RealBackend {
 struct RealFile(fs::File);
 
 impl BackendFile for RealFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.write_all(bytes)
     }
 
@@ -66,7 +66,7 @@ impl BackendFile for RealFile {
         self.0.sync_data()
     }
 
-    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+    fn truncate_to(&mut self, bytes: u64) -> io::Result<()> {
         self.0.set_len(bytes)
     }
 }
@@ -109,13 +109,13 @@ impl LockFile {
 struct KeptLocks(Arc<Mutex<Vec<LockFile>>>);
 
 impl KeptLocks {
-    fn take(&self, path: &Path) -> Option<LockFile> {
+    fn take_lock(&self, path: &Path) -> Option<LockFile> {
         let mut kept = self.0.lock();
         let at = kept.iter().rposition(|file| file.path == path)?;
         Some(kept.remove(at))
     }
 
-    fn put(&self, file: LockFile) {
+    fn keep_lock(&self, file: LockFile) {
         let mut kept = self.0.lock();
         let first = if kept.len() == MAX_KEPT_LOCKS { Some(kept.remove(0)) } else { None };
         kept.push(file);
@@ -138,7 +138,7 @@ impl Drop for RealLock {
         if let Some(file) = self.file.take()
             && file.file.unlock().is_ok()
         {
-            self.kept.put(file);
+            self.kept.keep_lock(file);
         }
     }
 }
@@ -228,14 +228,14 @@ fn network_name(number: u64) -> Option<&'static str> {
 }
 
 impl FileBackend for RealBackend {
-    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+    fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         if let Some(parent) = path.parent() {
-            self.guard(parent)?;
+            self.refuse_links(parent)?;
         }
-        self.glance(path)
+        self.stat_unchecked(path)
     }
 
-    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+    fn stat_unchecked(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         match std::fs::symlink_metadata(path) {
             Ok(metadata) => {
                 // The root may be a link; the store needs the directory that it points to.
@@ -267,13 +267,13 @@ impl FileBackend for RealBackend {
         }
     }
 
-    fn release(&self) -> bool {
+    fn close_cached(&self) -> bool {
         let kept = std::mem::take(&mut *self.kept.0.lock());
         !kept.is_empty()
     }
 
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
-        self.guard(path)?;
+        self.refuse_links(path)?;
         let entries = match fs::read_dir(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             other => other?,
@@ -289,7 +289,7 @@ impl FileBackend for RealBackend {
     }
 
     fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        self.guard(path)?;
+        self.refuse_links(path)?;
         let mut file = open_regular(OpenOptions::new().read(true), path)?;
         if offset > 0 {
             file.seek(SeekFrom::Start(offset))?;
@@ -298,19 +298,19 @@ impl FileBackend for RealBackend {
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
-        self.guard(path)?;
+        self.refuse_links(path)?;
         let mut options = OpenOptions::new();
         for_owner(options.append(true).create_new(true));
         Ok(Box::new(RealFile(options.open(path)?)))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
-        self.guard(path)?;
+        self.refuse_links(path)?;
         Ok(Box::new(RealFile(open_regular(OpenOptions::new().append(true), path)?)))
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        self.guard(path)?;
+        self.refuse_links(path)?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::DirBuilderExt;
@@ -336,21 +336,21 @@ impl FileBackend for RealBackend {
         Ok(())
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.guard(from)?;
-        self.guard(to)?;
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.refuse_links(from)?;
+        self.refuse_links(to)?;
         fs::rename(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         if let Some(parent) = path.parent() {
-            self.guard(parent)?;
+            self.refuse_links(parent)?;
         }
         fs::remove_file(path)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        self.guard(path)?;
+        self.refuse_links(path)?;
         // The caller uses the kind of the error (not empty); the error itself is never shown.
         std::fs::remove_dir(path)
     }
@@ -361,11 +361,11 @@ impl FileBackend for RealBackend {
         share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
-        let kept = self.kept.take(path).filter(LockFile::has_its_name);
+        let kept = self.kept.take_lock(path).filter(LockFile::has_its_name);
         let mut file = match kept {
             Some(file) => file,
             None => {
-                self.guard(path)?;
+                self.refuse_links(path)?;
                 LockFile::open(path)?
             }
         };
@@ -376,7 +376,7 @@ impl FileBackend for RealBackend {
         match taken {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {
-                self.kept.put(file);
+                self.kept.keep_lock(file);
                 return Ok(None);
             }
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
@@ -410,7 +410,7 @@ mod tests {
         let backend = RealBackend::new(place.path());
         let (directory, file) = (place.path().join("logs"), place.path().join("logs/a"));
         backend.create_dir(&directory).unwrap();
-        backend.create_new(&file).unwrap().append(b"x").unwrap();
+        backend.create_new(&file).unwrap().append_bytes(b"x").unwrap();
         let lock = place.path().join(".lock");
         drop(backend.try_lock(&lock, LockShare::Alone, "me").unwrap());
         for (path, mode) in [(directory, 0o700), (file, 0o600), (lock, 0o600)] {
@@ -430,7 +430,7 @@ mod tests {
         std::os::unix::fs::symlink(outside.join("secret"), root.join("file")).unwrap();
         let backend = RealBackend::new(&root);
         for path in [root.join("messages/secret"), root.join("file")] {
-            let error = io_error("cannot read", &path, backend.read(&path).unwrap_err());
+            let error = io_error("cannot read", &path, backend.read_file(&path).unwrap_err());
             assert_eq!(error.kind(), ErrorKind::CorruptStore);
             assert_eq!(
                 error.to_string(),
@@ -440,7 +440,7 @@ mod tests {
         }
         assert!(backend.create_new(&root.join("messages/new")).is_err());
         assert!(backend.list_dir(&root.join("messages")).is_err());
-        assert_eq!(backend.stat(&root.join("file")).unwrap().unwrap().kind, EntryKind::Other);
+        assert_eq!(backend.stat_path(&root.join("file")).unwrap().unwrap().kind, EntryKind::Other);
     }
 
     #[test]
@@ -458,7 +458,7 @@ mod tests {
         let backend = RealBackend::new(place.path());
         for path in [&fifo, &socket, &directory] {
             let outcomes = [
-                backend.read(path).map(drop),
+                backend.read_file(path).map(drop),
                 backend.open_append(path).map(drop),
                 backend.try_lock(path, LockShare::Alone, "me").map(drop),
             ];
@@ -479,8 +479,8 @@ mod tests {
         std::os::unix::fs::symlink(place.path().join("real"), &root).unwrap();
         let backend = RealBackend::new(&root);
         backend.create_dir_all(&root.join("a/b")).unwrap();
-        backend.create_new(&root.join("a/b/c")).unwrap().append(b"x").unwrap();
-        assert_eq!(backend.read(&root.join("a/b/c")).unwrap(), b"x");
+        backend.create_new(&root.join("a/b/c")).unwrap().append_bytes(b"x").unwrap();
+        assert_eq!(backend.read_file(&root.join("a/b/c")).unwrap(), b"x");
     }
 
     #[test]
@@ -493,14 +493,14 @@ mod tests {
         assert!(
             lock(LockShare::Alone, "two").is_none() && lock(LockShare::WithOthers, "two").is_none()
         );
-        assert_eq!(backend.read(&path).unwrap(), b"one");
+        assert_eq!(backend.read_file(&path).unwrap(), b"one");
         drop(guard);
         let shared = [lock(LockShare::WithOthers, "two"), lock(LockShare::WithOthers, "three")];
         assert!(shared.iter().all(Option::is_some) && lock(LockShare::Alone, "four").is_none());
-        assert_eq!(backend.read(&path).unwrap(), b"one");
+        assert_eq!(backend.read_file(&path).unwrap(), b"one");
         drop(shared);
         assert!(lock(LockShare::Alone, "four").is_some());
-        assert_eq!(backend.read(&path).unwrap(), b"four");
+        assert_eq!(backend.read_file(&path).unwrap(), b"four");
     }
 
     #[cfg(target_os = "linux")]

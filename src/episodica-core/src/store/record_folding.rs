@@ -74,7 +74,7 @@ impl<T> Default for FoldedRecords<T> {
 }
 
 impl<T> FoldedRecords<T> {
-    fn put(&mut self, id: &str, record: T) {
+    fn put_revision(&mut self, id: &str, record: T) {
         let record = Arc::new(record);
         match self.places.get(id) {
             None => {
@@ -96,7 +96,7 @@ impl<T> FoldedRecords<T> {
     }
 
     /// Applies a line of the log, decoded by `read` if the line is a record.
-    pub fn apply(
+    pub fn apply_line(
         &mut self,
         entry: FoldEntry<'_>,
         id: fn(&T) -> String,
@@ -107,7 +107,7 @@ impl<T> FoldedRecords<T> {
             FoldEntry::Edited(_) => {}
             FoldEntry::Record(line) => {
                 let record = read(line)?;
-                self.put(&id(&record), record);
+                self.put_revision(&id(&record), record);
             }
         }
         Ok(())
@@ -137,8 +137,8 @@ pub(super) struct FoldedMessages {
 }
 
 impl FoldedMessages {
-    pub fn put(&mut self, mut message: Message) {
-        self.interner.message(&mut message);
+    pub fn put_version(&mut self, mut message: Message) {
+        self.interner.intern_message(&mut message);
         let id = &message.message_id;
         if !self.places.contains_key(id) {
             self.places.insert(id.clone(), self.messages.len());
@@ -150,7 +150,7 @@ impl FoldedMessages {
     }
 
     /// Makes the newest versions of these messages hold.
-    pub fn settle(&mut self, ids: &[String]) {
+    pub fn adopt_newest(&mut self, ids: &[String]) {
         for id in ids {
             let Some(place) = self.places.get(id) else { continue };
             for version in self.edits.remove(id).unwrap_or_default() {
@@ -174,7 +174,7 @@ impl FoldedMessages {
 pub(super) struct TextInterner(HashSet<Arc<str>>);
 
 impl TextInterner {
-    fn intern(&mut self, text: &mut Arc<str>) {
+    fn intern_text(&mut self, text: &mut Arc<str>) {
         match self.0.get(&**text) {
             Some(known) => *text = Arc::clone(known),
             None => {
@@ -183,11 +183,11 @@ impl TextInterner {
         }
     }
 
-    pub fn message(&mut self, message: &mut Message) {
-        self.intern(&mut message.role);
+    pub fn intern_message(&mut self, message: &mut Message) {
+        self.intern_text(&mut message.role);
         let texts = [&mut message.name, &mut message.session_id, &mut message.agent_id];
         for text in texts.into_iter().flatten() {
-            self.intern(text);
+            self.intern_text(text);
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) struct RequestLine {
 }
 
 impl RequestLine {
-    pub(super) fn of(note: &RequestNote<'_>) -> Self {
+    pub(super) fn from_note(note: &RequestNote<'_>) -> Self {
         let (step, outcome) = match note.step {
             RequestStep::Begun => ("begun", None),
             RequestStep::Done(outcome) => ("done", Some(outcome.to_owned())),
@@ -75,13 +75,13 @@ impl RequestLine {
         Self { request: to_hex(note.name), body: to_hex(note.body), step: step.into(), outcome }
     }
 
-    fn read(line: &[u8]) -> Option<Self> {
+    fn from_line(line: &[u8]) -> Option<Self> {
         let is_whole = check_line(line) == Ok(true);
         is_whole.then(|| serde_json::from_slice(line).ok()).flatten()
     }
 
     /// Takes the step after those that are known; the first outcome counts.
-    pub(super) fn apply(self, known: &mut Option<KnownRequest>) {
+    pub(super) fn apply_to(self, known: &mut Option<KnownRequest>) {
         match (self.step.as_str(), self.outcome) {
             ("begun", _) => {
                 known.get_or_insert(KnownRequest { body: self.body, outcome: None });
@@ -129,7 +129,7 @@ impl RequestLog {
         self.root.join("requests")
     }
 
-    fn path(&self, day: i64) -> PathBuf {
+    fn day_path(&self, day: i64) -> PathBuf {
         self.directory().join(format!("{day}.jsonl"))
     }
 
@@ -137,18 +137,19 @@ impl RequestLog {
     ///
     /// # Errors
     /// `Io` if the file can't be written, or something stands in its place that can't be removed.
-    pub fn note(
+    pub fn note_step(
         &self,
         backend: &dyn FileBackend,
         note: &RequestNote<'_>,
     ) -> Result<Option<KnownRequest>> {
-        let (day, line) = (note.at.micros().div_euclid(MICROS_PER_DAY), RequestLine::of(note));
+        let (day, line) =
+            (note.at.micros().div_euclid(MICROS_PER_DAY), RequestLine::from_note(note));
         let mut state = self.state.lock();
         make_room(backend, &self.directory(), EntryKind::Directory)?;
         if state.swept.replace(day) != Some(day) {
-            self.sweep(backend, &mut state, day);
+            self.remove_old_days(backend, &mut state, day);
         }
-        self.follow(backend, &mut state, day)?;
+        self.read_appended(backend, &mut state, day)?;
         let name = line.request.clone();
         let before = state.known.get(&name).map(|(_, known)| known.clone());
         let is_news = match note.step {
@@ -161,11 +162,11 @@ impl RequestLog {
         }
         let mut bytes = Vec::new();
         encode_line(&mut bytes, &line)?;
-        let path = self.path(day);
+        let path = self.day_path(day);
         for _ in 0..2 {
-            let written = in_directory(backend, &path, || append(backend, &path, &bytes));
-            written.map_err(|error| failed(&path, error))?;
-            self.follow(backend, &mut state, day)?;
+            let written = in_directory(backend, &path, || append_bytes(backend, &path, &bytes));
+            written.map_err(|error| write_error(&path, error))?;
+            self.read_appended(backend, &mut state, day)?;
             let now = state.known.get(&name).map(|(_, known)| known.clone());
             if now != before {
                 return Ok(now);
@@ -173,13 +174,18 @@ impl RequestLog {
             // Another process died in the middle of a line, which swallowed this one.
             bytes.insert(0, b'\n');
         }
-        Err(failed(&path, io::Error::other("the line is missing after it was written")))
+        Err(write_error(&path, io::Error::other("the line is missing after it was written")))
     }
 
     /// Reads the lines since the last look, of every process.
-    fn follow(&self, backend: &dyn FileBackend, state: &mut RequestState, day: i64) -> Result<()> {
+    fn read_appended(
+        &self,
+        backend: &dyn FileBackend,
+        state: &mut RequestState,
+        day: i64,
+    ) -> Result<()> {
         for day in [day - 1, day] {
-            let path = self.path(day);
+            let path = self.day_path(day);
             let stamp = make_room(backend, &path, EntryKind::File)?;
             let read = state.days.entry(day).or_default();
             let is_other = |stamp: &FileStamp| {
@@ -195,13 +201,13 @@ impl RequestLog {
             backend
                 .read_from(&path, read.bytes)
                 .and_then(|mut source| source.read_to_end(&mut bytes))
-                .map_err(|error| failed(&path, error))?;
+                .map_err(|error| write_error(&path, error))?;
             for line in whole_lines(&bytes) {
                 read.bytes += line.len() as u64 + 1;
-                let Some(line) = RequestLine::read(line) else { continue };
+                let Some(line) = RequestLine::from_line(line) else { continue };
                 let name = line.request.clone();
                 let mut known = state.known.remove(&name).map(|(_, known)| known);
-                line.apply(&mut known);
+                line.apply_to(&mut known);
                 state.known.extend(known.map(|known| (name, (day, known))));
             }
         }
@@ -209,7 +215,7 @@ impl RequestLog {
     }
 
     /// Removes the files of all days but yesterday, today and, where clocks differ, tomorrow.
-    fn sweep(&self, backend: &dyn FileBackend, state: &mut RequestState, day: i64) {
+    fn remove_old_days(&self, backend: &dyn FileBackend, state: &mut RequestState, day: i64) {
         let is_kept = |other: i64| (day - 1..=day + 1).contains(&other);
         for (name, _) in backend.list_dir(&self.directory()).unwrap_or_default() {
             if day_of(&name).is_some_and(|other| !is_kept(other)) {
@@ -224,7 +230,7 @@ impl RequestLog {
     ///
     /// # Errors
     /// `Io` if a directory can't be read.
-    pub fn problems(&self, backend: &dyn FileBackend) -> Result<Vec<StoreProblem>> {
+    pub fn find_problems(&self, backend: &dyn FileBackend) -> Result<Vec<StoreProblem>> {
         let mut problems = Vec::new();
         let mut report = |path: &Path, message: &str, remedy: &str| {
             let (message, remedy) = (message.to_owned(), remedy.to_owned());
@@ -236,7 +242,7 @@ impl RequestLog {
         let looked = |path: &Path, found: io::Result<Option<FileStamp>>| {
             found.map_err(|error| io_error("cannot look at the record of requests", path, error))
         };
-        match looked(&directory, backend.stat(&directory))? {
+        match looked(&directory, backend.stat_path(&directory))? {
             None => return Ok(problems),
             Some(stamp) if stamp.kind == EntryKind::Directory => {}
             Some(_) => {
@@ -254,8 +260,9 @@ impl RequestLog {
             } else if kind != EntryKind::File {
                 report(&path, "stands in the place of the record of requests", NEXT);
             } else {
-                let bytes = backend.read(&path).map_err(|error| failed(&path, error))?;
-                let is_bad = |line: &&[u8]| !line.is_empty() && RequestLine::read(line).is_none();
+                let bytes = backend.read_file(&path).map_err(|error| write_error(&path, error))?;
+                let is_bad =
+                    |line: &&[u8]| !line.is_empty() && RequestLine::from_line(line).is_none();
                 let bad = whole_lines(&bytes).filter(is_bad).count();
                 if bad > 0 {
                     let message = format!("bad lines in the record of requests: {bad}");
@@ -284,7 +291,7 @@ fn make_room(
     wanted: EntryKind,
 ) -> Result<Option<FileStamp>> {
     let clear = || -> io::Result<Option<FileStamp>> {
-        let Some(stamp) = backend.stat(path)? else { return Ok(None) };
+        let Some(stamp) = backend.stat_path(path)? else { return Ok(None) };
         if stamp.kind == wanted && wanted != EntryKind::Other {
             return Ok(Some(stamp));
         }
@@ -293,11 +300,11 @@ fn make_room(
     match clear() {
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        cleared => cleared.map_err(|error| failed(path, error)),
+        cleared => cleared.map_err(|error| write_error(path, error)),
     }
 }
 
-fn append(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn append_bytes(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file: Box<dyn BackendFile> = match backend.open_append(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match backend.create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -307,10 +314,10 @@ fn append(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> io::Result<()
         },
         opened => opened?,
     };
-    file.append(bytes)
+    file.append_bytes(bytes)
 }
 
-fn failed(path: &Path, source: io::Error) -> Error {
+fn write_error(path: &Path, source: io::Error) -> Error {
     Error::new(ErrorKind::Io, "a repeatable request can't be noted")
         .at(path, None)
         .caused_by(source.to_string())

@@ -23,22 +23,22 @@ impl DiskReserve {
     }
 
     /// Creates the reserve if it is missing and the disk has room.
-    pub fn refill(&self, backend: &dyn FileBackend) {
+    pub fn refill_space(&self, backend: &dyn FileBackend) {
         let fill = || -> io::Result<()> {
-            if backend.stat(&self.path)?.is_none() {
+            if backend.stat_path(&self.path)?.is_none() {
                 let mut file = backend.create_new(&self.path)?;
-                file.append(&vec![0; RESERVED_BYTES])?;
+                file.append_bytes(&vec![0; RESERVED_BYTES])?;
                 file.sync_data()?;
             }
             Ok(())
         };
         if fill().is_err() {
-            self.release(backend);
+            self.release_space(backend);
         }
     }
 
     /// Frees the reserve's disk space.
-    pub fn release(&self, backend: &dyn FileBackend) {
+    pub fn release_space(&self, backend: &dyn FileBackend) {
         let _ = backend.remove_file(&self.path);
     }
 }

@@ -20,10 +20,15 @@ impl RetryOnEmfile {
         Self { inner, handles: Arc::clone(handles) }
     }
 
-    fn retry<T>(&self, operation: impl Fn(&dyn FileBackend) -> io::Result<T>) -> io::Result<T> {
+    fn retry_operation<T>(
+        &self,
+        operation: impl Fn(&dyn FileBackend) -> io::Result<T>,
+    ) -> io::Result<T> {
         let outcome = operation(&*self.inner);
         match &outcome {
-            Err(error) if is_out_of_handles(error) && self.release() => operation(&*self.inner),
+            Err(error) if is_out_of_handles(error) && self.close_cached() => {
+                operation(&*self.inner)
+            }
             _ => outcome,
         }
     }
@@ -31,9 +36,9 @@ impl RetryOnEmfile {
 
 #[cfg(unix)]
 fn is_out_of_handles(error: &io::Error) -> bool {
-    use super::files::errno;
+    use super::files::error_number;
     use rustix::io::Errno;
-    let code = errno(error);
+    let code = error_number(error);
     [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
@@ -41,40 +46,40 @@ fn is_out_of_handles(error: &io::Error) -> bool {
 fn is_out_of_handles(error: &io::Error) -> bool {
     /// `ERROR_TOO_MANY_OPEN_FILES` of Windows.
     const TOO_MANY: i32 = 4;
-    super::files::errno(error) == Some(TOO_MANY)
+    super::files::error_number(error) == Some(TOO_MANY)
 }
 
 impl FileBackend for RetryOnEmfile {
-    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
-        self.inner.stat(path)
+    fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        self.inner.stat_path(path)
     }
-    fn glance(&self, path: &Path) -> io::Result<Option<FileStamp>> {
-        self.inner.glance(path)
+    fn stat_unchecked(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+        self.inner.stat_unchecked(path)
     }
-    fn release(&self) -> bool {
-        let released = [self.handles.release(), self.inner.release()];
+    fn close_cached(&self) -> bool {
+        let released = [self.handles.close_cached(), self.inner.close_cached()];
         released.contains(&true)
     }
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
-        self.retry(|inner| inner.list_dir(path))
+        self.retry_operation(|inner| inner.list_dir(path))
     }
     fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        self.retry(|inner| inner.read_from(path, offset))
+        self.retry_operation(|inner| inner.read_from(path, offset))
     }
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
-        self.retry(|inner| inner.create_new(path))
+        self.retry_operation(|inner| inner.create_new(path))
     }
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
-        self.retry(|inner| inner.open_append(path))
+        self.retry_operation(|inner| inner.open_append(path))
     }
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.inner.create_dir(path)
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.retry(|inner| inner.sync_dir(path))
+        self.retry_operation(|inner| inner.sync_dir(path))
     }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename_file(from, to)
     }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.inner.remove_file(path)
@@ -88,7 +93,7 @@ impl FileBackend for RetryOnEmfile {
         share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
-        self.retry(|inner| inner.try_lock(path, share, holder))
+        self.retry_operation(|inner| inner.try_lock(path, share, holder))
     }
     fn network_file_system(&self, path: &Path) -> Option<&'static str> {
         self.inner.network_file_system(path)
@@ -127,29 +132,29 @@ mod tests {
     }
 
     impl BackendFile for HandleCount {
-        fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-            self.file.append(bytes)
+        fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.file.append_bytes(bytes)
         }
         fn sync_data(&mut self) -> io::Result<()> {
             self.file.sync_data()
         }
-        fn truncate(&mut self, bytes: u64) -> io::Result<()> {
-            self.file.truncate(bytes)
+        fn truncate_to(&mut self, bytes: u64) -> io::Result<()> {
+            self.file.truncate_to(bytes)
         }
     }
 
     impl ScarceHandles {
-        fn check(&self) -> io::Result<()> {
+        fn check_limit(&self) -> io::Result<()> {
             let emfile = rustix::io::Errno::MFILE.raw_os_error();
             let left = self.limit - self.open.load(Ordering::SeqCst);
             if left == 0 { Err(io::Error::from_raw_os_error(emfile)) } else { Ok(()) }
         }
 
-        fn counted(
+        fn open_counted(
             &self,
             open: impl FnOnce() -> io::Result<Box<dyn BackendFile>>,
         ) -> io::Result<Box<dyn BackendFile>> {
-            self.check()?;
+            self.check_limit()?;
             let file = open()?;
             self.open.fetch_add(1, Ordering::SeqCst);
             Ok(Box::new(HandleCount { file, open: Arc::clone(&self.open) }))
@@ -157,32 +162,32 @@ mod tests {
     }
 
     impl FileBackend for ScarceHandles {
-        fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
-            self.disk.stat(path)
+        fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+            self.disk.stat_path(path)
         }
         fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
-            self.check()?;
+            self.check_limit()?;
             self.disk.list_dir(path)
         }
         fn read_from(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-            self.check()?;
+            self.check_limit()?;
             self.disk.read_from(path, offset)
         }
         fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
-            self.counted(|| self.disk.create_new(path))
+            self.open_counted(|| self.disk.create_new(path))
         }
         fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
-            self.counted(|| self.disk.open_append(path))
+            self.open_counted(|| self.disk.open_append(path))
         }
         fn create_dir(&self, path: &Path) -> io::Result<()> {
             self.disk.create_dir(path)
         }
         fn sync_dir(&self, path: &Path) -> io::Result<()> {
-            self.check()?;
+            self.check_limit()?;
             self.disk.sync_dir(path)
         }
-        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-            self.disk.rename(from, to)
+        fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.disk.rename_file(from, to)
         }
         fn remove_file(&self, path: &Path) -> io::Result<()> {
             self.disk.remove_file(path)

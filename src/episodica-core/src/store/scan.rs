@@ -95,7 +95,7 @@ impl LineReader {
         }
     }
 
-    fn fill(&mut self) -> io::Result<()> {
+    fn fill_buffer(&mut self) -> io::Result<()> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -122,7 +122,7 @@ impl LineReader {
         loop {
             let unread = &self.buffer[self.start..self.end];
             if let Some(at) = unread[searched..].iter().position(|byte| *byte == b'\n') {
-                return Ok(Some(self.take(searched + at, dropped, true)));
+                return Ok(Some(self.take_piece(searched + at, dropped, true)));
             }
             searched = unread.len();
             if searched > MAX_LINE_BYTES {
@@ -131,15 +131,14 @@ impl LineReader {
                 (self.start, self.end, searched) = (0, 0, 0);
             }
             if self.finished {
-                return Ok(
-                    (searched as u64 + dropped > 0).then(|| self.take(searched, dropped, false))
-                );
+                return Ok((searched as u64 + dropped > 0)
+                    .then(|| self.take_piece(searched, dropped, false)));
             }
-            self.fill()?;
+            self.fill_buffer()?;
         }
     }
 
-    fn take(&mut self, length: usize, dropped: u64, terminated: bool) -> LogPiece {
+    fn take_piece(&mut self, length: usize, dropped: u64, terminated: bool) -> LogPiece {
         let range = self.start..self.start + length;
         let bytes = dropped + length as u64 + u64::from(terminated);
         let piece = LogPiece {
@@ -161,7 +160,7 @@ impl LineReader {
 ///
 /// # Errors
 /// `Io` if the file cannot be read.
-pub(crate) fn scan(
+pub(crate) fn scan_log(
     backend: &dyn FileBackend,
     path: &Path,
     limit: Option<u64>,
@@ -194,7 +193,7 @@ pub(crate) fn scan_from(
     let mut reader = LineReader::new(source, start);
     while let Some(piece) = reader.next()? {
         number += 1;
-        found.judge(&piece, &reader.buffer[piece.range.clone()], number, visit);
+        found.judge_line(&piece, &reader.buffer[piece.range.clone()], number, visit);
     }
     let whole = found.torn_bytes == 0 && !found.unterminated && found.bad.is_empty();
     found.checksum = whole.then_some(reader.checksum);
@@ -206,7 +205,7 @@ fn without_carriage_returns(line: &[u8]) -> &[u8] {
 }
 
 impl LogScan {
-    fn judge(&mut self, piece: &LogPiece, raw: &[u8], number: u64, visit: Visit<'_>) {
+    fn judge_line(&mut self, piece: &LogPiece, raw: &[u8], number: u64, visit: Visit<'_>) {
         // All carriage returns go, because rewriting the log ends each line with a line feed alone.
         let text = without_carriage_returns(raw);
         if piece.terminated && text.trim_ascii().is_empty() && !piece.overlong {
@@ -254,7 +253,7 @@ mod tests {
         let disk = MemoryBackend::new();
         disk.put("/log", bytes);
         let mut seen = Vec::new();
-        let found = scan(&disk, Path::new("/log"), None, &mut |line| {
+        let found = scan_log(&disk, Path::new("/log"), None, &mut |line| {
             let value: serde_json::Value =
                 serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
             seen.push(format!("{}@{} {value}", line.number, line.offset));
@@ -281,7 +280,7 @@ mod tests {
             let disk = MemoryBackend::new();
             disk.put("/log", format!("{{\"a\":1}}{end}").as_bytes());
             let mut seen = Vec::new();
-            scan(&disk, Path::new("/log"), None, &mut |line| {
+            scan_log(&disk, Path::new("/log"), None, &mut |line| {
                 seen.push(line.bytes.to_vec());
                 Ok(())
             })

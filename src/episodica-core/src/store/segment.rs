@@ -79,7 +79,7 @@ pub struct SnapshotPart {
 
 impl VectorPart {
     /// Length of the keys and of the vectors; `None` for a length that no file has.
-    fn lengths(&self) -> Option<(u64, u64)> {
+    fn byte_lengths(&self) -> Option<(u64, u64)> {
         let width = if self.half { 2 } else { 4 };
         let numbers = self.rows.checked_mul(self.dimension)?.checked_mul(width)?;
         Some((self.rows.checked_mul(size_of::<VectorKey>())? as u64, numbers as u64))
@@ -97,7 +97,7 @@ impl SegmentFooter {
     fn part_start(&self, number: usize) -> Option<u64> {
         let packs = self.snapshot.as_ref().map_or(0, |snapshot| snapshot.packs.len());
         self.vectors[..number].iter().try_fold(self.pack_start(packs)?, |sum, part| {
-            let (keys, rows) = part.lengths()?;
+            let (keys, rows) = part.byte_lengths()?;
             sum.checked_add(keys)?.checked_add(rows)
         })
     }
@@ -159,7 +159,7 @@ pub struct Segment {
 ///
 /// # Errors
 /// `Io`; the earlier segment, or none, is then in place.
-pub(super) fn save(
+pub(super) fn save_segment(
     backend: &Arc<dyn FileBackend>,
     owner: &Owner,
     path: PathBuf,
@@ -171,10 +171,10 @@ pub(super) fn save(
     replace_with(&**backend, &path, |file| {
         // Each pack is freed once it is written.
         for pack in packs.into_iter().flatten() {
-            file.append(&pack)?;
+            file.append_bytes(&pack)?;
         }
         for (new, part) in vectors.iter().zip(&mut footer.vectors) {
-            part.write(new, file)?;
+            part.write_vectors(new, file)?;
         }
         let line = FooterLine {
             version: VERSION,
@@ -183,20 +183,24 @@ pub(super) fn save(
         };
         let mut bytes = b"\n".to_vec();
         encode_line(&mut bytes, &line).map_err(io::Error::other)?;
-        file.append(&bytes)
+        file.append_bytes(&bytes)
     })?;
     Ok(Segment { backend: Arc::clone(backend), path, footer })
 }
 
 impl VectorPart {
-    fn write(&mut self, new: &NewVectors<'_>, file: &mut dyn BackendFile) -> io::Result<()> {
+    fn write_vectors(
+        &mut self,
+        new: &NewVectors<'_>,
+        file: &mut dyn BackendFile,
+    ) -> io::Result<()> {
         let keys: &[u8] = new.keys.as_flattened();
-        file.append(keys)?;
+        file.append_bytes(keys)?;
         let mut sum = crc32fast::Hasher::new();
         for_each_chunk(&new.rows, new.keys.len(), |rows| {
             let rows = rows.in_precision(new.is_half);
             sum.update(rows.bytes());
-            file.append(rows.bytes())
+            file.append_bytes(rows.bytes())
         })?;
         (self.rows, self.dimension, self.half) = (new.keys.len(), new.dimension, new.is_half);
         (self.keys_crc32, self.rows_crc32) = (crc32fast::hash(keys), sum.finalize());
@@ -226,13 +230,13 @@ fn read_footer(
     path: &Path,
 ) -> Result<Option<SegmentFooter>, String> {
     let read = || {
-        let Some(stamp) = backend.stat(path)? else { return Ok(None) };
+        let Some(stamp) = backend.stat_path(path)? else { return Ok(None) };
         let start = stamp.bytes.saturating_sub(MAX_FOOTER_BYTES);
         let mut bytes = Vec::new();
         backend.read_from(path, start)?.take(MAX_FOOTER_BYTES).read_to_end(&mut bytes)?;
         Ok(Some((start, bytes)))
     };
-    let Some((start, bytes)) = read().map_err(unreadable)? else { return Ok(None) };
+    let Some((start, bytes)) = read().map_err(unreadable_reason)? else { return Ok(None) };
     let line = bytes.strip_suffix(b"\n").ok_or("the segment has no footer")?;
     let at = line.iter().rposition(|byte| *byte == b'\n').ok_or("the segment has no footer")?;
     match check_line(&line[at + 1..]) {
@@ -256,11 +260,11 @@ fn read_footer(
     Ok(Some(footer))
 }
 
-fn unreadable(error: io::Error) -> String {
+fn unreadable_reason(error: io::Error) -> String {
     format!("the segment can't be read: {error}")
 }
 
-fn problem(path: &Path, message: String) -> StoreProblem {
+fn segment_problem(path: &Path, message: String) -> StoreProblem {
     StoreProblem {
         path: path.to_owned(),
         line: None,
@@ -280,13 +284,13 @@ impl Segment {
         owner: &Owner,
         path: PathBuf,
     ) -> Result<Option<Self>, StoreProblem> {
-        let footer =
-            read_footer(&**backend, owner, &path).map_err(|message| problem(&path, message))?;
+        let footer = read_footer(&**backend, owner, &path)
+            .map_err(|message| segment_problem(&path, message))?;
         Ok(footer.map(|footer| Self { backend: Arc::clone(backend), path, footer }))
     }
 
     /// Opens a pack of the snapshot for reading; `None` without a pack of this number.
-    pub fn pack(&self, number: usize) -> Option<ColumnUnpacker<'static>> {
+    pub fn open_pack(&self, number: usize) -> Option<ColumnUnpacker<'static>> {
         let sum = *self.footer.snapshot.as_ref()?.packs.get(number)?;
         let start = self.footer.pack_start(number)?;
         Some(ColumnUnpacker::new(self.backend.read_from(&self.path, start).ok()?, sum))
@@ -296,9 +300,9 @@ impl Segment {
     ///
     /// # Errors
     /// A problem, if they can't be used.
-    pub fn keys(&self, number: usize) -> Result<Vec<VectorKey>, StoreProblem> {
+    pub fn read_keys(&self, number: usize) -> Result<Vec<VectorKey>, StoreProblem> {
         let part = &self.footer.vectors[number];
-        self.read(self.footer.part_start(number), part.keys_crc32, |source| {
+        self.read_checked(self.footer.part_start(number), part.keys_crc32, |source| {
             let mut keys = vec![VectorKey::default(); part.rows];
             source.read_exact(keys.as_flattened_mut())?;
             let sum = crc32fast::hash(keys.as_flattened());
@@ -310,16 +314,16 @@ impl Segment {
     ///
     /// # Errors
     /// A problem, if they can't be used.
-    pub fn vectors(&self, number: usize) -> Result<Matrix<'static>, StoreProblem> {
+    pub fn read_vectors(&self, number: usize) -> Result<Matrix<'static>, StoreProblem> {
         let part = &self.footer.vectors[number];
-        let start = self.footer.part_start(number).zip(part.lengths());
-        self.read(start.map(|(start, (keys, _))| start + keys), part.rows_crc32, |source| {
+        let start = self.footer.part_start(number).zip(part.byte_lengths());
+        self.read_checked(start.map(|(start, (keys, _))| start + keys), part.rows_crc32, |source| {
             Matrix::read(source, (part.rows, part.dimension), part.half)
         })
     }
 
     /// Reads a value at `start`, if it has this checksum.
-    fn read<T>(
+    fn read_checked<T>(
         &self,
         start: Option<u64>,
         crc32: u32,
@@ -329,8 +333,8 @@ impl Segment {
         let source = self.backend.read_from(path, start.unwrap_or_default());
         match source.and_then(|mut source| read(&mut *source)) {
             Ok((value, sum)) if sum == crc32 => Ok(value),
-            Ok(_) => Err(problem(path, "the vectors don't have their checksum".into())),
-            Err(error) => Err(problem(path, unreadable(error))),
+            Ok(_) => Err(segment_problem(path, "the vectors don't have their checksum".into())),
+            Err(error) => Err(segment_problem(path, unreadable_reason(error))),
         }
     }
 

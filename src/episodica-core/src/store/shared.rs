@@ -71,7 +71,7 @@ impl SharedStore {
     pub fn with_reserve<T>(&self, mut step: impl FnMut() -> Result<T>) -> Result<T> {
         match step() {
             Err(error) if is_disk_full(&error) => {
-                self.reserve.release(&*self.backend);
+                self.reserve.release_space(&*self.backend);
                 step()
             }
             done => done,
@@ -84,7 +84,7 @@ impl SharedStore {
     /// `ReadOnly`; `Io` if the directory is not the one that was opened.
     pub fn check_writable(&self) -> Result<()> {
         match self.mode {
-            OpenMode::ReadWrite => self.root.check(&*self.backend),
+            OpenMode::ReadWrite => self.root.check_directory(&*self.backend),
             OpenMode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
                     .at(self.layout.root(), None))
@@ -105,7 +105,7 @@ impl SharedStore {
         }
     }
 
-    pub fn locks(&self, owner: &Owner) -> UserLocks {
+    pub fn user_locks(&self, owner: &Owner) -> UserLocks {
         UserLocks::new(&self.backend, &self.layout, owner, &self.holder, self.patience)
     }
 }

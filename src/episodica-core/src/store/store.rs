@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::backend::{EntryKind, FileBackend, parent_of};
 use super::file_logs::FileLogs;
-use super::files::{io_error, read, replace_file};
+use super::files::{io_error, read_file, replace_file};
 use super::layout::StoreLayout;
 use super::lock::LockHolder;
 use super::log::{LogSum, OpenMode};
@@ -90,7 +90,7 @@ impl Store {
         let shared = Arc::new(shared);
         let apart = Arc::new(RemoteCache::default());
         if mode == OpenMode::ReadWrite {
-            apart.sweep(&shared, &*logs)?;
+            apart.remove_stale(&shared, &*logs)?;
         }
         Ok(Self { shared, logs, apart: Some(apart) })
     }
@@ -101,8 +101,8 @@ impl Store {
     }
 
     /// The medium of the logs.
-    pub fn medium(&self) -> LogMedium {
-        self.logs.medium()
+    pub fn log_medium(&self) -> LogMedium {
+        self.logs.log_medium()
     }
 
     /// Keeps at most `most` log files open between appends (initially one), and at most a quarter
@@ -114,13 +114,13 @@ impl Store {
     /// Releases the writers' lock before the last clone is dropped. Nothing may be written
     /// afterwards.
     pub fn release_lock(&self) {
-        self.logs.leave();
+        self.logs.unregister_writer();
         drop(self.shared.lock.lock().take());
-        self.shared.backend.release();
+        self.shared.backend.close_cached();
     }
 
     /// Whether the store may be written.
-    pub fn mode(&self) -> OpenMode {
+    pub fn open_mode(&self) -> OpenMode {
         self.shared.mode
     }
 
@@ -143,18 +143,18 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn tenants(&self) -> Result<Vec<String>> {
-        self.logs.tenants()
+    pub fn list_tenants(&self) -> Result<Vec<String>> {
+        self.logs.list_tenants()
     }
 
     /// The users of all tenants, by tenant and user.
     ///
     /// # Errors
     /// `Io`.
-    pub fn owners(&self) -> Result<Vec<Owner>> {
+    pub fn list_owners(&self) -> Result<Vec<Owner>> {
         let mut owners = Vec::new();
-        for tenant in self.tenants()? {
-            let users = self.users(&tenant)?.into_iter();
+        for tenant in self.list_tenants()? {
+            let users = self.list_users(&tenant)?.into_iter();
             owners.extend(users.map(|user| Owner { tenant: tenant.clone(), user }));
         }
         Ok(owners)
@@ -164,8 +164,8 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn users(&self, tenant: &str) -> Result<Vec<String>> {
-        self.logs.users(tenant, None, usize::MAX)
+    pub fn list_users(&self, tenant: &str) -> Result<Vec<String>> {
+        self.logs.list_users(tenant, None, usize::MAX)
     }
 
     /// True if the user has a log.
@@ -173,7 +173,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn has_files(&self, owner: &Owner) -> Result<bool> {
-        self.logs.has(owner)
+        self.logs.has_user(owner)
     }
 
     /// Notes a step of a request that may be sent again; see [`LogStore::note_request`].
@@ -190,12 +190,12 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn check_files(&self, tenant: &str) -> Result<Vec<StoreProblem>> {
-        let mut problems = erase::stopped(&self.shared)?;
+        let mut problems = erase::interrupted_deletions(&self.shared)?;
         if !self.is_apart() {
-            problems.extend(self.shared.requests.problems(&*self.shared.backend)?);
+            problems.extend(self.shared.requests.find_problems(&*self.shared.backend)?);
         }
-        let mut entries = self.layout().entries(&**self.backend(), tenant)?;
-        let locks = self.layout().locks();
+        let mut entries = self.layout().tenant_entries(&**self.backend(), tenant)?;
+        let locks = self.layout().locks_directory();
         let listed = self.backend().list_dir(&locks);
         let listed =
             listed.map_err(|error| io_error("cannot list the directory", &locks, error))?;
@@ -229,7 +229,7 @@ impl Store {
     /// # Errors
     /// `StoreLocked`; `Io`.
     pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
-        self.mending(|| {
+        self.retry_opening(|| {
             let (logs, head) = self.open_logs(owner)?;
             let (user, loaded) = UserStore::open(owner, logs, head)?;
             Ok((self.with_directory(user), loaded))
@@ -238,7 +238,7 @@ impl Store {
 
     /// Opens again if the logs needed repair, or were rewritten during the read. Several rounds may
     /// be needed, because each writer may erase something.
-    fn mending<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
+    fn retry_opening<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
         for _ in 1..OPENINGS {
             match open() {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
@@ -258,7 +258,7 @@ impl Store {
         owner: &Owner,
         known: &[LogSum; 3],
     ) -> Result<(UserStore, OpenedLogs)> {
-        self.mending(|| {
+        self.retry_opening(|| {
             let (logs, head) = self.open_logs(owner)?;
             let (user, opened) = UserStore::open_behind(owner, logs, head, known)?;
             Ok((self.with_directory(user), opened))
@@ -266,25 +266,25 @@ impl Store {
     }
 
     fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
-        let (logs, head) = self.logs.open(owner)?;
+        let (logs, head) = self.logs.open_logs(owner)?;
         if let Some(apart) = &self.apart {
-            apart.opened(&self.shared, owner, head.generation)?;
+            apart.remove_outdated(&self.shared, owner, head.generation)?;
         }
         Ok((logs, head))
     }
 
     fn with_directory(&self, user: UserStore) -> UserStore {
         match &self.apart {
-            Some(apart) => user.apart(Arc::clone(apart), Arc::clone(&self.shared)),
+            Some(apart) => user.with_cache(Arc::clone(apart), Arc::clone(&self.shared)),
             None => user,
         }
     }
 
     /// What servers of models taught earlier processes; `None` if nothing can be read.
-    pub fn dialects(&self) -> Option<String> {
+    pub fn known_dialects(&self) -> Option<String> {
         let path = self.shared.layout.dialects_path();
         let bytes =
-            read(&*self.shared.backend, &path, "cannot read what servers taught").ok()??;
+            read_file(&*self.shared.backend, &path, "cannot read what servers taught").ok()??;
         String::from_utf8(bytes).ok()
     }
 
@@ -304,31 +304,32 @@ impl Store {
     /// # Errors
     /// `ReadOnly`; `StoreLocked`; `Io`: call again, or open the store again.
     pub fn erase_user(&self, owner: &Owner) -> Result<usize> {
-        let there = self.logs.erase(owner)?;
-        let here = self.apart.as_ref().map_or(Ok(0), |apart| apart.erase(&self.shared, owner))?;
+        let there = self.logs.erase_user(owner)?;
+        let here =
+            self.apart.as_ref().map_or(Ok(0), |apart| apart.remove_user(&self.shared, owner))?;
         Ok(there + here)
     }
 }
 
-fn exists(shared: &SharedStore) -> Result<bool> {
+fn store_exists(shared: &SharedStore) -> Result<bool> {
     let root = shared.layout.root();
-    let stamp = shared.backend.stat(root);
+    let stamp = shared.backend.stat_path(root);
     Ok(stamp.map_err(|error| io_error("cannot look at the store", root, error))?.is_some())
 }
 
 fn open_for_reading(shared: &mut SharedStore) -> Result<()> {
-    if !exists(shared)? {
+    if !store_exists(shared)? {
         let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
         return Err(Error::io("cannot read the store", shared.layout.root(), missing));
     }
-    format::check(&*shared.backend, &shared.layout)?;
-    shared.problems = erase::pending(&*shared.backend, &shared.layout)?.1;
+    format::check_version(&*shared.backend, &shared.layout)?;
+    shared.problems = erase::pending_deletions(&*shared.backend, &shared.layout)?.1;
     Ok(())
 }
 
 fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
-    let existed = exists(shared)?;
+    let existed = store_exists(shared)?;
     backend
         .create_dir_all(&root)
         .map_err(|error| io_error("cannot create the store", &root, error))?;
@@ -351,21 +352,21 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
         ));
     }
     // A store of a newer version stays unchanged, including its lock file.
-    format::check(&*backend, &shared.layout)?;
-    shared.holder = LockHolder::this_process(clock.now()).line()?.into();
+    format::check_version(&*backend, &shared.layout)?;
+    shared.holder = LockHolder::this_process(clock.now()).lock_line()?.into();
     let (holder, patience) = (Arc::clone(&shared.holder), shared.patience);
-    let acquired = lock::acquire(&*backend, &shared.layout, &holder, patience)?;
-    shared.root.pin(&*backend)?;
+    let acquired = lock::acquire_lock(&*backend, &shared.layout, &holder, patience)?;
+    shared.root.pin_directory(&*backend)?;
     // Users keep lines of the first version until they are opened, and rewritten.
-    if format::check(&*backend, &shared.layout)? != Some(format::FORMAT_VERSION) {
-        format::write(&*backend, &shared.layout)?;
+    if format::check_version(&*backend, &shared.layout)? != Some(format::FORMAT_VERSION) {
+        format::write_version(&*backend, &shared.layout)?;
     }
-    files::create_dir_all(&*backend, &shared.layout.locks())?;
+    files::create_dir_all(&*backend, &shared.layout.locks_directory())?;
     if acquired.is_alone {
         shared.problems = erase::finish_pending(shared)?;
-        shared.reserve.refill(&*backend);
+        shared.reserve.refill_space(&*backend);
     }
-    let guard = lock::share(acquired, &*backend, &shared.layout, &holder, patience)?;
+    let guard = lock::share_lock(acquired, &*backend, &shared.layout, &holder, patience)?;
     *shared.lock.lock() = Some(guard);
     Ok(())
 }

@@ -23,13 +23,13 @@ impl StoreRoot {
         &self.path
     }
 
-    /// Records the directory's file number; from then on [`StoreRoot::check`] accepts no other
-    /// directory.
+    /// Records the directory's file number; from then on [`StoreRoot::check_directory`] accepts no
+    /// other directory.
     ///
     /// # Errors
     /// `Io`.
-    pub fn pin(&self, backend: &dyn FileBackend) -> Result<()> {
-        if let Some(number) = self.number(backend)? {
+    pub fn pin_directory(&self, backend: &dyn FileBackend) -> Result<()> {
+        if let Some(number) = self.directory_number(backend)? {
             self.locked.get_or_init(|| number);
         }
         Ok(())
@@ -40,9 +40,9 @@ impl StoreRoot {
     ///
     /// # Errors
     /// `Io`.
-    pub fn check(&self, backend: &dyn FileBackend) -> Result<()> {
+    pub fn check_directory(&self, backend: &dyn FileBackend) -> Result<()> {
         let Some(locked) = self.locked.get() else { return Ok(()) };
-        if self.number(backend)? == Some(*locked) {
+        if self.directory_number(backend)? == Some(*locked) {
             return Ok(());
         }
         let message = "the directory of the store was moved or removed while it was open";
@@ -51,8 +51,8 @@ impl StoreRoot {
             .with_hint("close the store and open it at its new place; nothing was written"))
     }
 
-    fn number(&self, backend: &dyn FileBackend) -> Result<Option<u64>> {
-        let stamp = backend.stat(&self.path);
+    fn directory_number(&self, backend: &dyn FileBackend) -> Result<Option<u64>> {
+        let stamp = backend.stat_path(&self.path);
         let stamp =
             stamp.map_err(|error| io_error("cannot look at the store", &self.path, error))?;
         Ok(stamp.map(|stamp| stamp.file_number))

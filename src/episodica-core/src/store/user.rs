@@ -47,8 +47,8 @@ impl UserStore {
         logs: Box<dyn UserLogs>,
         opened: LogHead,
     ) -> Result<(Self, LoadedUser)> {
-        let loaded = loading::load(&*logs, owner)?;
-        Ok((Self::over(owner, logs, opened), loaded))
+        let loaded = loading::load_user(&*logs, owner)?;
+        Ok((Self::over_logs(owner, logs, opened), loaded))
     }
 
     /// Opens the logs and reads the lines after their `known` prefix; all lines, if the logs begin
@@ -60,7 +60,7 @@ impl UserStore {
         known: &[LogSum; 3],
     ) -> Result<(Self, OpenedLogs)> {
         match loading::load_behind(&*logs, owner, known)? {
-            Ok(behind) => Ok((Self::over(owner, logs, opened), OpenedLogs::Behind(behind))),
+            Ok(behind) => Ok((Self::over_logs(owner, logs, opened), OpenedLogs::Behind(behind))),
             Err(mended) => {
                 let (user, mut loaded) = Self::open(owner, logs, opened)?;
                 loaded.problems.splice(0..0, mended);
@@ -69,9 +69,9 @@ impl UserStore {
         }
     }
 
-    fn over(owner: &Owner, logs: Box<dyn UserLogs>, opened: LogHead) -> Self {
-        let head = logs.seen();
-        logs.opened();
+    fn over_logs(owner: &Owner, logs: Box<dyn UserLogs>, opened: LogHead) -> Self {
+        let head = logs.seen_head();
+        logs.finish_opening();
         Self {
             owner: owner.clone(),
             logs,
@@ -84,7 +84,7 @@ impl UserStore {
     }
 
     /// Sets the files derived from these logs.
-    pub(super) fn apart(mut self, apart: Arc<RemoteCache>, shared: Arc<SharedStore>) -> Self {
+    pub(super) fn with_cache(mut self, apart: Arc<RemoteCache>, shared: Arc<SharedStore>) -> Self {
         self.apart = Some((apart, shared));
         self
     }
@@ -101,7 +101,7 @@ impl UserStore {
         messages: &[Arc<Message>],
         states: &[StateRecord],
     ) -> Result<LogPosition> {
-        self.append(LogKind::Messages, messages, &[], states)
+        self.append_records(LogKind::Messages, messages, &[], states)
     }
 
     /// [`UserStore::append_messages`] for a caller that can retry: returns `None`, without writing,
@@ -129,7 +129,7 @@ impl UserStore {
         // An episode never survives without its messages: the writer of some may have died before
         // they were durable. (If another one has appended since, it has synced them.)
         self.try_append_messages(&[])?;
-        self.append(LogKind::Episodes, episodes, deleted, states)
+        self.append_records(LogKind::Episodes, episodes, deleted, states)
     }
 
     /// Appends facts (a known id becomes its next revision), then removes the `deleted` ids from
@@ -144,10 +144,10 @@ impl UserStore {
         deleted: &[&str],
         states: &[StateRecord],
     ) -> Result<LogPosition> {
-        self.append(LogKind::Semantic, facts, deleted, states)
+        self.append_records(LogKind::Semantic, facts, deleted, states)
     }
 
-    fn append<T: Serialize>(
+    fn append_records<T: Serialize>(
         &self,
         kind: LogKind,
         records: &[T],
@@ -156,7 +156,7 @@ impl UserStore {
     ) -> Result<LogPosition> {
         self.try_append(kind, records, deleted, states)?.ok_or_else(|| {
             self.is_stopped.store(true, Ordering::SeqCst);
-            conflict()
+            conflict_error()
         })
     }
 
@@ -176,7 +176,7 @@ impl UserStore {
         states.iter().try_for_each(|state| encode_line(&mut lines, state))?;
         self.finish_erasure()?;
         let mut end = self.ends[kind as usize].lock();
-        let mut expected = self.expected();
+        let mut expected = self.expected_head();
         expected.ends[kind as usize] = *end;
         let number = self.batches.fetch_add(1, Ordering::Relaxed);
         if kind == LogKind::Messages && *end == 0 && count > 0 {
@@ -192,16 +192,16 @@ impl UserStore {
             records: count,
             id: BatchId { epoch: self.opened.epoch, number },
         };
-        match self.logs.append(&expected, &batch)? {
-            AppendAnswer::Done(head) => *end = head.end(kind),
+        match self.logs.append_batch(&expected, &batch)? {
+            AppendAnswer::Done(head) => *end = head.log_end(kind),
             AppendAnswer::Conflict(_) => return Ok(None),
         }
-        Ok(Some(self.logs.position(kind)))
+        Ok(Some(self.logs.log_position(kind)))
     }
 
-    fn expected(&self) -> LogHead {
+    fn expected_head(&self) -> LogHead {
         // A rewrite by this process raises the generation for all views but its own.
-        LogHead { generation: self.logs.seen().generation, ..self.opened }
+        LogHead { generation: self.logs.seen_head().generation, ..self.opened }
     }
 
     fn lock_ends(&self) -> [MutexGuard<'_, u64>; 3] {
@@ -219,20 +219,20 @@ impl UserStore {
     /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`. If
     /// [`UserStore::is_erasing`] is then true, the next append or opening the store first finishes
     /// the deletion.
-    pub fn erase(&self, erasure: UserErasure) -> Result<usize> {
+    pub fn erase_records(&self, erasure: UserErasure) -> Result<usize> {
         let mut ends = self.lock_ends();
-        let outcome = self.logs.rewrite(&self.expected(), erasure);
+        let outcome = self.logs.rewrite_logs(&self.expected_head(), erasure);
         self.note_rewrite(&mut ends);
         match outcome? {
             (AppendAnswer::Done(head), there) => {
                 let here = self.apart.as_ref().map_or(Ok(0), |(apart, shared)| {
-                    apart.rewritten(shared, &self.owner, head.generation)
+                    apart.remove_rewritten(shared, &self.owner, head.generation)
                 })?;
                 Ok(there + here)
             }
             (AppendAnswer::Conflict(_), _) => {
                 self.is_stopped.store(true, Ordering::SeqCst);
-                Err(conflict())
+                Err(conflict_error())
             }
         }
     }
@@ -258,28 +258,28 @@ impl UserStore {
 
     /// Records the ends after a rewrite by this process.
     fn note_rewrite(&self, ends: &mut [MutexGuard<'_, u64>; 3]) {
-        let head = self.logs.seen();
+        let head = self.logs.seen_head();
         for (end, new) in ends.iter_mut().zip(head.ends) {
             **end = new;
         }
     }
 
     /// Whether the logs may be written.
-    pub fn mode(&self) -> OpenMode {
-        self.logs.mode()
+    pub fn open_mode(&self) -> OpenMode {
+        self.logs.open_mode()
     }
 
     /// The end of a log.
-    pub fn position(&self, kind: LogKind) -> LogPosition {
-        self.logs.position(kind)
+    pub fn log_position(&self, kind: LogKind) -> LogPosition {
+        self.logs.log_position(kind)
     }
 
     /// Length and checksum of the three logs; `None` if one ends in an unterminated line.
     ///
     /// # Errors
     /// `Io` if a log cannot be read.
-    pub fn sums(&self) -> Result<Option<[LogSum; 3]>> {
-        let [messages, episodes, semantic] = LogKind::ALL.map(|kind| self.logs.sum(kind));
+    pub fn log_sums(&self) -> Result<Option<[LogSum; 3]>> {
+        let [messages, episodes, semantic] = LogKind::ALL.map(|kind| self.logs.log_sum(kind));
         Ok(match (messages?, episodes?, semantic?) {
             (Some(messages), Some(episodes), Some(semantic)) => {
                 Some([messages, episodes, semantic])
@@ -293,7 +293,7 @@ impl UserStore {
     /// # Errors
     /// `Io` if a file cannot be read.
     pub fn check_logs(&self) -> Result<Vec<StoreProblem>> {
-        self.logs.check()
+        self.logs.find_damage()
     }
 
     /// True if the logs contain the lines read and written here, and no others.
@@ -315,7 +315,7 @@ impl UserStore {
     /// # Errors
     /// `Io`.
     pub fn is_continued(&self) -> Result<bool> {
-        Ok(self.logs.head()?.generation == self.logs.seen().generation)
+        Ok(self.logs.current_head()?.generation == self.logs.seen_head().generation)
     }
 
     /// Reads the records that other processes have appended; `None` if the logs were rewritten, and
@@ -323,14 +323,16 @@ impl UserStore {
     ///
     /// # Errors
     /// `Io`: the user must then be opened again, too.
-    pub fn follow(&self) -> Result<Option<LoadedUser>> {
+    pub fn load_appended(&self) -> Result<Option<LoadedUser>> {
         if self.is_stopped.load(Ordering::SeqCst) {
             return Ok(None);
         }
         let mut behind = LaterRecords::new(&self.owner);
         // The ends are locked first, so that no append of another thread finishes in between.
         let mut ends = self.lock_ends();
-        let Some(head) = self.logs.follow(&mut |kind, line| behind.line(kind, line.bytes))? else {
+        let Some(head) =
+            self.logs.visit_appended(&mut |kind, line| behind.read_line(kind, line.bytes))?
+        else {
             return Ok(None);
         };
         for (end, new) in ends.iter_mut().zip(head.ends) {
@@ -349,8 +351,8 @@ impl UserStore {
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder; `Io`.
-    pub fn hold(&self) -> Result<Hold<'_>> {
-        self.logs.hold()
+    pub fn exclude_writers(&self) -> Result<Hold<'_>> {
+        self.logs.exclude_writers()
     }
 
     /// Takes the turn to form memories among all processes, if it is free.
@@ -362,6 +364,6 @@ impl UserStore {
     }
 }
 
-fn conflict() -> Error {
+fn conflict_error() -> Error {
     Error::new(ErrorKind::Conflict, "another process modified the logs")
 }

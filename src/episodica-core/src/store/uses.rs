@@ -24,7 +24,7 @@ pub struct RecordUse {
 impl RecordUse {
     /// The sum of both.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn combined_with(self, other: Self) -> Self {
         Self {
             uses: self.uses.saturating_add(other.uses),
             last_used: self.last_used.max(other.last_used),
@@ -40,7 +40,7 @@ struct UseRow {
 }
 
 /// Decodes lines into counts by record id; skips unreadable lines.
-pub(super) fn decode(bytes: &[u8]) -> BTreeMap<String, RecordUse> {
+pub(super) fn decode_uses(bytes: &[u8]) -> BTreeMap<String, RecordUse> {
     let rows = bytes.split(|byte| *byte == b'\n').filter(|line| check_line(line) == Ok(true));
     let rows = rows.filter_map(|line| serde_json::from_slice::<UseRow>(line).ok());
     rows.map(|row| (row.id, row.count)).collect()
@@ -50,7 +50,7 @@ pub(super) fn decode(bytes: &[u8]) -> BTreeMap<String, RecordUse> {
 ///
 /// # Errors
 /// `InvalidInput` for an id that is too long.
-pub(super) fn encode(counts: &BTreeMap<String, RecordUse>) -> Result<Vec<u8>> {
+pub(super) fn encode_uses(counts: &BTreeMap<String, RecordUse>) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     for (id, count) in counts {
         encode_line(&mut lines, &UseRow { id: id.clone(), count: *count })?;

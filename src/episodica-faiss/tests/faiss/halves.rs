@@ -276,7 +276,7 @@ fn a_field_of_many_comes_back_from_the_store() {
         let vectors = [part(count), part(0), part(0), part(0)];
         let segment = NewSegment { model: "m".into(), vectors, snapshot: None };
         store.save_segment(&owner, segment).unwrap();
-        let read = store.segment(&owner).unwrap().unwrap().vectors(0).unwrap();
+        let read = store.open_segment(&owner).unwrap().unwrap().read_vectors(0).unwrap();
         assert_eq!(read, index.vectors());
         assert_eq!(read.is_half(), count > BORDER);
         let mut again = TextIndex::default();

@@ -114,14 +114,15 @@ pub fn write_trace(services: &EngineServices, user: &OpenUser, asked: QuestionTr
     if notes.is_gone() {
         return;
     }
-    let outcome = match notes.trace.take().map_or_else(|| services.store.trace(&user.owner), Ok) {
-        Ok(mut trace) => {
-            let outcome = trace.append(&asked.0);
-            notes.trace = Some(trace);
-            outcome
-        }
-        Err(error) => Err(error),
-    };
+    let outcome =
+        match notes.trace.take().map_or_else(|| services.store.open_trace(&user.owner), Ok) {
+            Ok(mut trace) => {
+                let outcome = trace.append_steps(&asked.0);
+                notes.trace = Some(trace);
+                outcome
+            }
+            Err(error) => Err(error),
+        };
     if let Err(error) = outcome {
         services.counters.note_failure(Some(&user.owner.user), &error);
     }
@@ -221,7 +222,7 @@ impl ModelSession<'_> {
             at: self.services.clock.now(),
         };
         if let Some(answers) = &mut notes.answers
-            && let Err(error) = answers.put(answer)
+            && let Err(error) = answers.store_answer(answer)
         {
             // Without the cached answer, the model is only paid again.
             self.services.counters.note_failure(Some(&self.user.owner.user), &error);
@@ -306,7 +307,7 @@ impl ModelSession<'_> {
             return None;
         }
         if notes.answers.is_none() {
-            notes.answers = self.services.store.answers(&self.user.owner).ok();
+            notes.answers = self.services.store.open_answers(&self.user.owner).ok();
         }
         notes.answers.as_ref()?.get(hash).cloned()
     }

@@ -357,7 +357,7 @@ pub(crate) fn give_up_vectors(services: &EngineServices, user: &OpenUser) {
             .into_iter()
             .filter(|letter| !known.iter().any(|other| other.id == letter.id))
             .collect();
-        log.append(&new)
+        log.append_letters(&new)
     });
     if let Err(error) = outcome {
         services.counters.note_failure(Some(&user.owner.user), &error);
@@ -375,7 +375,7 @@ pub(crate) fn settle_letters(
     }
     let _writer = user.lock_writer(&services.indexing())?;
     let (mut letters, known) = services.store.dead_letters(&user.owner)?;
-    if known.is_empty() { Ok(()) } else { letters.settle(&|_| true) }
+    if known.is_empty() { Ok(()) } else { letters.remove_replayed(&|_| true) }
 }
 
 /// True if the rules wrote an episode in place of a model.

@@ -79,8 +79,8 @@ impl<'a> UnreadLines<'a> {
             match kind {
                 LogKind::Semantic => self.facts(lines)?,
                 LogKind::Messages | LogKind::Episodes => {
-                    let read = |(place, line)| (place, LogEntry::read(self.owner, kind, line));
-                    let entries: Vec<_> = lines.lines().map(read).collect();
+                    let read = |(place, line)| (place, LogEntry::from_line(self.owner, kind, line));
+                    let entries: Vec<_> = lines.whole_lines().map(read).collect();
                     self.note_archived(&entries)?;
                     self.note_words(&entries)?;
                     for (place, entry) in entries {
@@ -110,7 +110,7 @@ impl<'a> UnreadLines<'a> {
         let place = self.places.logs[kind as usize];
         self.store.lines_before(self.owner, kind, place, &mut |line| {
             if LogEntry::may_be(kind, line, &wanted)
-                && let LogEntry::Episode(episode) = LogEntry::read(self.owner, kind, line)
+                && let LogEntry::Episode(episode) = LogEntry::from_line(self.owner, kind, line)
                 && wanted.contains(&*episode.episode_id)
             {
                 match episode.archived_at {
@@ -136,7 +136,7 @@ impl<'a> UnreadLines<'a> {
         let place = self.places.logs[kind as usize];
         self.store.lines_before(self.owner, kind, place, &mut |line| {
             if LogEntry::may_be(kind, line, &wanted)
-                && let LogEntry::Message(message) = LogEntry::read(self.owner, kind, line)
+                && let LogEntry::Message(message) = LogEntry::from_line(self.owner, kind, line)
                 && let Some(known) = words.get_mut(&message.message_id)
             {
                 *known = message.content;
@@ -219,8 +219,8 @@ impl<'a> UnreadLines<'a> {
 
     fn facts(&mut self, lines: &LinesAfter) -> Result<()> {
         let kind = LogKind::Semantic;
-        let read = |(place, line)| (place, LogEntry::read(self.owner, kind, line));
-        let entries: Vec<(LogPlace, LogEntry)> = lines.lines().map(read).collect();
+        let read = |(place, line)| (place, LogEntry::from_line(self.owner, kind, line));
+        let entries: Vec<(LogPlace, LogEntry)> = lines.whole_lines().map(read).collect();
         let mut known = self.earlier(&entries)?;
         let mut ended: Option<EndedFact> = None;
         for (place, entry) in entries {
@@ -311,7 +311,7 @@ impl<'a> UnreadLines<'a> {
             if !LogEntry::may_be(LogKind::Semantic, line, &wanted) {
                 return;
             }
-            if let LogEntry::Fact(fact) = LogEntry::read(self.owner, LogKind::Semantic, line)
+            if let LogEntry::Fact(fact) = LogEntry::from_line(self.owner, LogKind::Semantic, line)
                 && wanted.contains(fact.memory_id.as_str())
             {
                 known.insert(fact.memory_id.clone(), *fact);

@@ -73,7 +73,7 @@ pub(crate) fn events_of(
         Some(user_id) => BTreeSet::from([user_id.to_owned()]),
         None => {
             let known = page.cursor.users.keys().cloned();
-            known.chain(services.store.users(&services.tenant)?).collect()
+            known.chain(services.store.list_users(&services.tenant)?).collect()
         }
     };
     for user in users {

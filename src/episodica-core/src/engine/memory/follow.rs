@@ -73,7 +73,7 @@ impl UserMemory {
             return Err(closed());
         }
         self.store.finish_erasure()?;
-        let hold = self.store.hold()?;
+        let hold = self.store.exclude_writers()?;
         if self.follow(to)? == LogFreshness::Outdated {
             return Err(closed());
         }
@@ -105,7 +105,7 @@ impl UserMemory {
     /// Locks out other writers while a file besides the logs is written; `None` if records were
     /// erased meanwhile, or the store is unavailable.
     pub fn hold_to_note(&self) -> Option<crate::store::Hold<'_>> {
-        let hold = self.store.hold().ok()?;
+        let hold = self.store.exclude_writers().ok()?;
         let is_continued = !self.is_outdated() && self.store.is_continued().ok()?;
         is_continued.then_some(hold)
     }
@@ -154,7 +154,7 @@ impl UserMemory {
         if self.store.is_current()? {
             return Ok(LogFreshness::Current);
         }
-        let followed = self.store.follow().and_then(|behind| match behind {
+        let followed = self.store.load_appended().and_then(|behind| match behind {
             Some(behind) => self.take_up(behind, to).map(Some),
             None => Ok(None),
         });

@@ -35,7 +35,7 @@ impl UserMemory {
         control: &dyn CallControl,
     ) -> Result<Self> {
         let wanted = stale.is_none() && trusts_snapshot;
-        let segment = if wanted { store.segment(&owner).ok().flatten() } else { None };
+        let segment = if wanted { store.open_segment(&owner).ok().flatten() } else { None };
         let snapshot =
             segment.as_ref().and_then(|segment| Some((segment, readable(&segment.footer, to)?)));
         let (user_store, loaded) = match snapshot {

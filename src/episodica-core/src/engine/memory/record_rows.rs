@@ -26,7 +26,7 @@ impl RecordRows {
     /// The rows of the snapshot on disk, as far as they can be read.
     pub fn of_snapshot(segment: &Segment) -> Self {
         let rows = |number| {
-            let pages = segment.pack(number);
+            let pages = segment.open_pack(number);
             pages.and_then(|mut pack| CompressedPages::unpack(&mut pack)).map(ShelfWriter::behind)
         };
         let [messages, episodes, facts] = [1, 2, 3].map(|number| rows(number).unwrap_or_default());

@@ -74,7 +74,7 @@ impl UserMemory {
         catch_unsound(|| {
             let view = self.view.read();
             let fits = !self.store.is_erasing() && self.is_fit_for_snapshot(&view, to);
-            let logs = if fits { self.store.sums()? } else { None };
+            let logs = if fits { self.store.log_sums()? } else { None };
             let next_seq = writer.next_seq.max(self.followed_seq.load(Ordering::SeqCst));
             self.write_changed(view, store, to, logs.map(|logs| (next_seq, logs)))
         })?;
@@ -122,7 +122,7 @@ impl UserMemory {
         to: &IndexingSettings<'_>,
         others: ForeignSegment,
     ) -> Result<Option<Box<dyn LockGuard>>> {
-        if self.store.mode() == OpenMode::ReadOnly {
+        if self.store.open_mode() == OpenMode::ReadOnly {
             return Ok(None);
         }
         let guard = match store.lock_caches(&self.owner, others != ForeignSegment::Left) {
@@ -139,13 +139,14 @@ impl UserMemory {
             model != present && !is_earlier_default(model, present)
         };
         let keeps = others != ForeignSegment::Replaced
-            && store.segment(&self.owner).ok().flatten().is_some_and(is_foreign);
+            && store.open_segment(&self.owner).ok().flatten().is_some_and(is_foreign);
         Ok(guard.filter(|_| !keeps))
     }
 
     /// True if enough records were written since the last snapshot.
     pub fn is_snapshot_due(&self, to: &IndexingSettings<'_>) -> bool {
-        let now = LogKind::ALL.map(|kind| self.store.position(kind).records).iter().sum::<u64>();
+        let now =
+            LogKind::ALL.map(|kind| self.store.log_position(kind).records).iter().sum::<u64>();
         let before = {
             let written = self.segment.lock();
             let snapshot =
@@ -191,7 +192,7 @@ impl UserMemory {
             return Ok(());
         }
         let next_seq = writer.next_seq.max(self.followed_seq.load(Ordering::SeqCst));
-        let logs = self.store.sums()?;
+        let logs = self.store.log_sums()?;
         drop((writer, following));
         match logs {
             Some(logs) => self.write(view, store, to, Some((next_seq, logs, rows)), &known),
@@ -201,7 +202,7 @@ impl UserMemory {
 
     /// Returns the segment on disk, if it is readable.
     fn segment_on_disk(&self, store: &Store) -> Option<WrittenSegment> {
-        let segment = store.segment(&self.owner).ok().flatten()?;
+        let segment = store.open_segment(&self.owner).ok().flatten()?;
         let mut known = self.segment.lock();
         let own = known.take().filter(|known| known.segment.footer == segment.footer);
         Some(known.insert(own.unwrap_or(WrittenSegment { segment, view: None })).clone())
@@ -310,11 +311,11 @@ impl KnownKeys {
     fn read(own: Option<&Segment>) -> Self {
         let read = || {
             let segment = own?;
-            let labels = unpack_labels(&mut segment.pack(0)?)?;
+            let labels = unpack_labels(&mut segment.open_pack(0)?)?;
             let mut known = Self::default();
             let fields = VectorField::ALL.into_iter().zip(&mut known.0);
             for ((field, known), labels) in fields.zip(labels) {
-                let keys = segment.keys(field.part()).ok()?;
+                let keys = segment.read_keys(field.part()).ok()?;
                 known.extend(labels.into_iter().zip(keys));
             }
             Some(known)

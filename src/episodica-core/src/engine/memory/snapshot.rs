@@ -57,15 +57,16 @@ pub(super) fn readable<'a>(
 /// Restores the view of a snapshot, and the number of the next message; `None` if its packs or the
 /// vectors are damaged. The caller compares the logs.
 pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(UserView, u64)> {
-    let mut first = segment.pack(0)?;
+    let mut first = segment.open_pack(0)?;
     let labels = unpack_labels(&mut first)?;
     let remainder: SnapshotRest = first.json()?;
-    let (messages, episodes, facts) = (segment.pack(1)?, segment.pack(2)?, segment.pack(3)?);
+    let (messages, episodes, facts) =
+        (segment.open_pack(1)?, segment.open_pack(2)?, segment.open_pack(3)?);
     if !first.ends_whole() {
         return None;
     }
     let read = |field: VectorField| {
-        let rows = || segment.vectors(field.part()).ok();
+        let rows = || segment.read_vectors(field.part()).ok();
         let labels = &labels[field as usize];
         restore_vectors(&segment.footer.vectors[field.part()], labels, rows, to)
     };

@@ -32,7 +32,7 @@ impl UnsavedUses {
         let one = RecordUse { uses: 1, last_used: now };
         for id in ids {
             match counts.get_mut(id) {
-                Some(count) => *count = count.and(one),
+                Some(count) => *count = count.combined_with(one),
                 None => drop(counts.insert(id.to_owned(), one)),
             }
         }
@@ -44,7 +44,10 @@ impl UnsavedUses {
     pub fn add(&self, more: impl IntoIterator<Item = (String, RecordUse)>) {
         let mut counts = self.counts.lock();
         for (id, count) in more {
-            counts.entry(id).and_modify(|known| *known = known.and(count)).or_insert(count);
+            counts
+                .entry(id)
+                .and_modify(|known| *known = known.combined_with(count))
+                .or_insert(count);
         }
     }
 
@@ -85,7 +88,7 @@ fn add(
     more: impl IntoIterator<Item = (String, RecordUse)>,
 ) {
     for (id, count) in more {
-        counts.entry(id).and_modify(|known| *known = known.and(count)).or_insert(count);
+        counts.entry(id).and_modify(|known| *known = known.combined_with(count)).or_insert(count);
     }
 }
 
@@ -96,7 +99,7 @@ impl UserMemory {
     /// # Errors
     /// `Io`.
     pub fn use_counts(&self, store: &Store) -> Result<BTreeMap<String, RecordUse>> {
-        let mut counts = store.uses(&self.owner)?;
+        let mut counts = store.read_uses(&self.owner)?;
         let fresh = self.uses.counts.lock().clone();
         add(&mut counts, by_record(&self.view.read(), fresh));
         Ok(counts)
@@ -117,7 +120,7 @@ impl UserMemory {
     /// [`UserMemory::save_uses`] for a caller that holds the lock of the caches.
     pub(super) fn write_uses(&self, store: &Store) -> Result<()> {
         let fresh = self.uses.take();
-        if fresh.is_empty() || store.mode() == OpenMode::ReadOnly {
+        if fresh.is_empty() || store.open_mode() == OpenMode::ReadOnly {
             return Ok(());
         }
         let written = self.add_to_file(store, fresh.clone());

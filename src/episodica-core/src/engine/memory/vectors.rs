@@ -48,7 +48,7 @@ impl KnownVectors {
         owner: &Owner,
         embedder: &dyn Embedder,
     ) -> Result<(Self, Vec<StoreProblem>)> {
-        let mut segment = store.segment(owner);
+        let mut segment = store.open_segment(owner);
         for attempt in 1.. {
             let mut problems = Vec::new();
             let known = match &segment {
@@ -67,7 +67,7 @@ impl KnownVectors {
             if problems.is_empty() || attempt == READ_ATTEMPTS {
                 return Ok((known, problems));
             }
-            let now = store.segment(owner);
+            let now = store.open_segment(owner);
             if footer(&now) == footer(&segment) {
                 return Ok((known, problems));
             }
@@ -97,8 +97,8 @@ impl KnownField {
     /// Reads a part of the segment; `None`, and a problem, if it is damaged.
     fn read(segment: &Segment, number: usize, problems: &mut Vec<StoreProblem>) -> Option<Self> {
         let mut note = |problem| problems.push(problem);
-        let keys = segment.keys(number).map_err(&mut note).ok()?;
-        let vectors = segment.vectors(number).map_err(note).ok()?;
+        let keys = segment.read_keys(number).map_err(&mut note).ok()?;
+        let vectors = segment.read_vectors(number).map_err(note).ok()?;
         Some(Self { keys, vectors })
     }
 

@@ -129,8 +129,8 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<Vec<TraceStep>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
-        let _hold = (!self.services.read_only).then(|| user.store.hold()).transpose()?;
-        self.services.store.trace(&user.owner)?.of(&user.bare_id(id))
+        let _hold = (!self.services.read_only).then(|| user.store.exclude_writers()).transpose()?;
+        self.services.store.open_trace(&user.owner)?.record_steps(&user.bare_id(id))
     }
 
     /// All revisions of a record, oldest first, the current one last; empty for an unknown record.

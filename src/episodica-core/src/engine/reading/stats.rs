@@ -107,7 +107,7 @@ impl Engine {
         let open = self.users.all();
         let problems = self.services.store.problems();
         let found = open.iter().flat_map(|user| &user.problems).chain(problems);
-        let medium = self.services.store.medium();
+        let medium = self.services.store.log_medium();
         StoreHealth {
             backend: medium.name,
             path: medium.place,

@@ -18,7 +18,7 @@ impl Engine {
         self.check_open()?;
         let store = &self.services.store;
         let exists =
-            |problem: &&StoreProblem| !matches!(store.backend().stat(&problem.path), Ok(None));
+            |problem: &&StoreProblem| !matches!(store.backend().stat_path(&problem.path), Ok(None));
         let mut problems: Vec<_> = store.problems().iter().filter(exists).cloned().collect();
         problems.extend(store.check_files(&self.services.tenant)?);
         Ok(problems)

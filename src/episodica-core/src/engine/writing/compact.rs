@@ -22,7 +22,7 @@ pub(crate) fn compact_logs(
     control.check()?;
     let (basis, to) = (user.basis(), services.indexing());
     let writer = user.lock_writer_on(basis, true, &to)?;
-    let outcome = user.store.erase(UserErasure::compaction(services.clock.now()));
+    let outcome = user.store.erase_records(UserErasure::compaction(services.clock.now()));
     if outcome.is_err() && !user.store.is_erasing() {
         return outcome.map(|_| ());
     }
@@ -47,7 +47,7 @@ pub(crate) fn compact_if_worth(
     control: &dyn CallControl,
 ) {
     let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
-        let lines = user.store.position(kind).records;
+        let lines = user.store.log_position(kind).records;
         lines >= MIN_LINES && lines > 2 * kept() as u64
     };
     let (facts, episodes) = {

@@ -140,8 +140,8 @@ pub(crate) fn delete_records(
         }
     }
     // The erasure removes the counts; those of the remaining records are written again.
-    let uses = services.store.uses(&user.owner).unwrap_or_default();
-    let outcome = user.store.erase(erasure.clone());
+    let uses = services.store.read_uses(&user.owner).unwrap_or_default();
+    let outcome = user.store.erase_records(erasure.clone());
     if let Err(error) = &outcome
         && !user.store.is_erasing()
     {

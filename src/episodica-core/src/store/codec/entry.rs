@@ -11,7 +11,7 @@ use crate::model::{Episode, Message, SemanticMemory};
 use crate::store::layout::LogKind;
 
 /// The beginning of this package's lines with a revision of a record.
-fn prefix(kind: LogKind) -> &'static [u8] {
+fn line_prefix(kind: LogKind) -> &'static [u8] {
     match kind {
         LogKind::Messages => b"{\"message_id\":\"",
         LogKind::Episodes => b"{\"episode_id\":\"",
@@ -40,7 +40,7 @@ pub enum LogEntry {
 
 impl LogEntry {
     /// Reads a line.
-    pub fn read(owner: &Owner, kind: LogKind, line: &[u8]) -> Self {
+    pub fn from_line(owner: &Owner, kind: LogKind, line: &[u8]) -> Self {
         if line.starts_with(ERASED_PREFIX) {
             return Self::read_note(line);
         }
@@ -71,7 +71,7 @@ impl LogEntry {
 
     /// False if the beginning of a line rules out that it is a revision of one of these records.
     pub fn may_be(kind: LogKind, line: &[u8], ids: &HashSet<&str>) -> bool {
-        let Some(rest) = line.strip_prefix(prefix(kind)) else {
+        let Some(rest) = line.strip_prefix(line_prefix(kind)) else {
             return !is_state(line) && !is_deleted(line);
         };
         let end = rest.iter().position(|byte| *byte == b'"').unwrap_or(rest.len());

@@ -33,7 +33,7 @@ pub(crate) fn is_too_deep(json: &str) -> bool {
 
 /// Reads a message; `Err` states why the JSON is not a message.
 pub(crate) fn read_message(json: &[u8]) -> Result<Message, String> {
-    let message: Message = parse(json)?;
+    let message: Message = parse_record(json)?;
     check_filled("message_id", &message.message_id)?;
     check_filled("role", &message.role)?;
     if message.seq >= LAST_SEQ {
@@ -53,14 +53,14 @@ pub(crate) fn message_of_line(line: &[u8]) -> Option<Message> {
 /// Reads an episode, with references in place of its messages; `Err` states why the JSON is not an
 /// episode.
 pub(crate) fn read_episode(json: &[u8]) -> Result<Episode, String> {
-    let episode: Episode = parse(json)?;
+    let episode: Episode = parse_record(json)?;
     check_filled("episode_id", &episode.episode_id)?;
     Ok(episode)
 }
 
 /// Reads a fact; `Err` states why the JSON is not a fact.
 pub(crate) fn read_fact(json: &[u8]) -> Result<SemanticMemory, String> {
-    let fact: SemanticMemory = parse(json)?;
+    let fact: SemanticMemory = parse_record(json)?;
     check_filled("memory_id", &fact.memory_id)?;
     check_filled("content", &fact.content)?;
     for (field, value) in [("confidence", fact.confidence), ("importance", fact.importance)] {
@@ -97,7 +97,7 @@ fn check_filled(field: &str, value: &str) -> Result<(), String> {
     if value.is_empty() { Err(format!("field `{field}` is empty")) } else { Ok(()) }
 }
 
-fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
+fn parse_record<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
     serde_json::from_slice(json).map_err(|error| {
         let text = error.to_string();
         let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);

@@ -135,7 +135,7 @@ pub struct ErasedLine {
 
 impl ErasedLine {
     /// Converts an offset from before the erasure to the current offset.
-    pub(crate) fn moved(&self, place: u64) -> u64 {
+    pub(crate) fn current_offset(&self, place: u64) -> u64 {
         let (mut gone_before, mut new_before) = (0, 0);
         for [from, gone, new] in &self.cuts {
             if *from >= place {

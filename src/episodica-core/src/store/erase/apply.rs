@@ -54,22 +54,22 @@ impl<'a> ErasePlan<'a> {
             replace_semantic: semantic
                 .map(|memory| (memory.memory_id.as_str(), &**memory))
                 .collect(),
-            mentions: IdMentions::of(erasure),
+            mentions: IdMentions::from_erasure(erasure),
         }
     }
 
-    fn message(&self, line: &[u8]) -> Option<crate::model::Message> {
+    fn erased_message(&self, line: &[u8]) -> Option<crate::model::Message> {
         if !self.mentions.may_be_in(line) {
             return None;
         }
         message_of_line(line).filter(|message| self.messages.contains(message.message_id.as_str()))
     }
 
-    fn episode(&self, line: &[u8]) -> Option<Episode> {
+    fn changed_episode(&self, line: &[u8]) -> Option<Episode> {
         read_episode(line).ok()
     }
 
-    fn fact(&self, line: &[u8]) -> Option<SemanticMemory> {
+    fn changed_fact(&self, line: &[u8]) -> Option<SemanticMemory> {
         read_fact(line).ok()
     }
 
@@ -130,19 +130,20 @@ impl<'a> ErasePlan<'a> {
         let erased = self.messages.iter().chain(&self.semantic).chain(changed);
         let erased = erased.map(|id| (*id).to_owned()).collect();
         let of_episode = |line: &[u8]| {
-            let Episode { episode_id: id, original_messages, shown, .. } = self.episode(line)?;
+            let Episode { episode_id: id, original_messages, shown, .. } =
+                self.changed_episode(line)?;
             let is_settled = self.replace_episodes.contains_key(id.as_str());
             let held = original_messages.iter().map(|message| message.message_id.clone());
             (!is_settled).then(|| LineOrigin { id, from: held.chain(shown).collect() })
         };
         let of_fact = |line: &[u8]| {
             let SemanticMemory { memory_id: id, source_messages, source_episodes, shown, .. } =
-                self.fact(line)?;
+                self.changed_fact(line)?;
             let is_settled = self.replace_semantic.contains_key(id.as_str());
             let from = [source_messages, source_episodes, shown].concat();
             (!is_settled).then_some(LineOrigin { id, from })
         };
-        StaleLines::of(&erased, (episodes, &of_episode), (facts, &of_fact))
+        StaleLines::written_from(&erased, (episodes, &of_episode), (facts, &of_fact))
     }
 
     fn is_gone(&self, id: &str) -> bool {
@@ -157,7 +158,7 @@ struct EraseNote<'a> {
 }
 
 impl EraseNote<'_> {
-    fn line(&self, cuts: Vec<[u64; 3]>, gone: &[String]) -> Result<Vec<u8>> {
+    fn note_line(&self, cuts: Vec<[u64; 3]>, gone: &[String]) -> Result<Vec<u8>> {
         let gone = gone.iter().map(|id| mark_of(self.owner, id)).collect();
         encode_records(&[ErasedLine { generation: self.generation, cuts, at: self.at, gone }])
     }
@@ -165,7 +166,7 @@ impl EraseNote<'_> {
 
 /// Removes the records of an erasure from every file, and the lines of the episode log that are
 /// `tainted`; returns the number of changed files.
-pub(super) fn apply(
+pub(super) fn apply_erasure(
     shared: &SharedStore,
     owner: &Owner,
     erasure: &UserErasure,
@@ -174,20 +175,20 @@ pub(super) fn apply(
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
     let plan = ErasePlan::new(erasure);
-    let generation = shared.locks(owner).generation()?;
+    let generation = shared.user_locks(owner).read_generation()?;
     let mut files = 0;
     // Quarantines come first: they are searched for texts that the logs are about to lose.
     let mut quarantined = Vec::new();
     for log in [&*messages, &*episodes, &*semantic] {
-        if quarantine::exists(&*shared.backend, log.path())? {
+        if quarantine::has_quarantine(&*shared.backend, log.path())? {
             quarantined.push(log.path().to_owned());
         }
     }
     if !quarantined.is_empty() {
-        let needles = needles(&plan, [messages, episodes, semantic])?;
+        let needles = search_needles(&plan, [messages, episodes, semantic])?;
         let needles: Vec<&str> = needles.iter().map(String::as_str).collect();
         for log in quarantined {
-            files += usize::from(quarantine::scrub(&*shared.backend, &log, &needles)?);
+            files += usize::from(quarantine::scrub_rows(&*shared.backend, &log, &needles)?);
         }
     }
     files += edit_logs(owner, erasure, tainted, generation, [messages, episodes, semantic])?;
@@ -196,7 +197,7 @@ pub(super) fn apply(
     }
     files += remove_derived(shared, owner)?;
     let letters = shared.log_file(shared.layout.side_path(owner, SideFile::DeadLetters));
-    files += usize::from(dead_letter::scrub(letters, &|id| plan.is_gone(id))?);
+    files += usize::from(dead_letter::scrub_letters(letters, &|id| plan.is_gone(id))?);
     settle_directories(&*shared.backend, &shared.layout, owner)?;
     Ok(files)
 }
@@ -224,8 +225,8 @@ pub(super) fn edit_logs(
                     Ok(StateRecord::Session { session_id, .. }) if ended.contains(&session_id)
                 )
         };
-        messages.edit(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
-            if plan.message(line.bytes).is_some() || is_ended(line.bytes) {
+        messages.edit_lines(&|cuts| noted.note_line(cuts, &erasure.messages), &mut |line| {
+            if plan.erased_message(line.bytes).is_some() || is_ended(line.bytes) {
                 LineRewrite::Drop
             } else if is_state(line.bytes) && plan.mentions.may_be_in(line.bytes) {
                 plan.without_erased(line.bytes)
@@ -238,25 +239,30 @@ pub(super) fn edit_logs(
     let tainted: HashSet<u64> = tainted.union(&stale.episodes).copied().collect();
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
         files += 1;
-        rewrite_episodes(&plan, &|cuts| noted.line(cuts, &erasure.episodes), &tainted, episodes)?;
+        rewrite_episodes(
+            &plan,
+            &|cuts| noted.note_line(cuts, &erasure.episodes),
+            &tainted,
+            episodes,
+        )?;
     }
     if plan.names_facts() || !stale.facts.is_empty() || plan.has_obsolete(semantic)? {
         files += 1;
-        let note = |cuts| noted.line(cuts, &erasure.semantic);
+        let note = |cuts| noted.note_line(cuts, &erasure.semantic);
         rewrite_semantic(&plan, &note, &stale.facts, semantic)?;
     }
     if erasure.compact {
-        let fact = |line: &[u8]| plan.fact(line).map(|fact| fact.memory_id);
-        let episode = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
-        files += compact(&noted, messages, &|_| None)?;
-        files += compact(&noted, episodes, &episode)?;
-        files += compact(&noted, semantic, &fact)?;
+        let fact = |line: &[u8]| plan.changed_fact(line).map(|fact| fact.memory_id);
+        let episode = |line: &[u8]| plan.changed_episode(line).map(|episode| episode.episode_id);
+        files += compact_log(&noted, messages, &|_| None)?;
+        files += compact_log(&noted, episodes, &episode)?;
+        files += compact_log(&noted, semantic, &fact)?;
     }
     Ok(files)
 }
 
 /// Removes the dead lines from a log; returns the number of changed logs.
-fn compact(
+fn compact_log(
     noted: &EraseNote<'_>,
     log: &mut dyn EditableLog,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
@@ -265,7 +271,7 @@ fn compact(
     if dead.is_empty() {
         return Ok(0);
     }
-    log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| {
+    log.edit_lines(&|cuts| noted.note_line(cuts, &gone), &mut |line| {
         if dead.contains(&line.number) { LineRewrite::Drop } else { LineRewrite::Keep }
     })?;
     Ok(1)
@@ -276,7 +282,7 @@ fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<Ha
     let mut sessions: HashSet<String> = HashSet::new();
     let mut named: Vec<(String, Option<Regex>)> = Vec::new();
     messages.for_each(&mut |line| {
-        let gone = plan.message(line.bytes);
+        let gone = plan.erased_message(line.bytes);
         if let Some(session) = gone.and_then(|message| message.session_id)
             && sessions.insert(session.to_string())
         {
@@ -287,7 +293,7 @@ fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<Ha
         }
     })?;
     messages.for_each(&mut |line| {
-        if is_state(line.bytes) || named.is_empty() || plan.message(line.bytes).is_some() {
+        if is_state(line.bytes) || named.is_empty() || plan.erased_message(line.bytes).is_some() {
             return;
         }
         named.retain(|(session, value)| {
@@ -304,15 +310,15 @@ fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<Ha
     Ok(sessions)
 }
 
-/// [`apply`] for a deletion that began earlier.
-pub(super) fn finish(
+/// [`apply_erasure`] for a deletion that began earlier.
+pub(super) fn finish_erasure(
     shared: &SharedStore,
     owner: &Owner,
     erasure: &UserErasure,
     logs: [&mut RecordLog; 3],
 ) -> Result<usize> {
     let tainted = tainted_episodes(erasure, logs[1], false)?;
-    apply(shared, owner, erasure, &tainted, logs)
+    apply_erasure(shared, owner, erasure, &tainted, logs)
 }
 
 /// Numbers of the lines of the episode log that are removed because they contain an erased message.
@@ -334,7 +340,7 @@ pub(super) fn tainted_episodes(
         if !is_deleted(line.bytes)
             && !is_state(line.bytes)
             && plan.mentions.may_be_in(line.bytes)
-            && let Some(episode) = plan.episode(line.bytes)
+            && let Some(episode) = plan.changed_episode(line.bytes)
         {
             let mut held = episode.original_messages.iter();
             if held.any(|message| plan.messages.contains(message.message_id.as_str())) {
@@ -367,7 +373,7 @@ fn current_lines(plan: &ErasePlan<'_>, log: &dyn EditableLog) -> Result<HashMap<
                 current.remove(&gone.deleted);
             }
         } else if !is_state(line.bytes)
-            && let Some(episode) = plan.episode(line.bytes)
+            && let Some(episode) = plan.changed_episode(line.bytes)
         {
             current.insert(episode.episode_id, line.number);
         }
@@ -376,23 +382,23 @@ fn current_lines(plan: &ErasePlan<'_>, log: &dyn EditableLog) -> Result<HashMap<
 }
 
 /// The removed ids, and the texts that identify quarantined copies of their records, in JSON form.
-fn needles(plan: &ErasePlan<'_>, logs: [&RecordLog; 3]) -> Result<HashSet<String>> {
+fn search_needles(plan: &ErasePlan<'_>, logs: [&RecordLog; 3]) -> Result<HashSet<String>> {
     let [messages, episodes, semantic] = logs;
     let gone = plan.messages.iter().chain(&plan.episodes).chain(&plan.semantic).copied();
     let replaced = plan.replace_episodes.keys().chain(plan.replace_semantic.keys()).copied();
-    let mut needles: HashSet<String> = gone.chain(replaced).map(escaped).collect();
+    let mut needles: HashSet<String> = gone.chain(replaced).map(json_escaped).collect();
     let mut add = |texts: &[&str]| {
         let long = texts.iter().filter(|text| text.len() >= MIN_NEEDLE_BYTES);
-        needles.extend(long.map(|text| escaped(text)));
+        needles.extend(long.map(|text| json_escaped(text)));
     };
     messages.for_each(&mut |line| {
-        if let Some(message) = plan.message(line.bytes) {
+        if let Some(message) = plan.erased_message(line.bytes) {
             add(&[&message.content]);
         }
     })?;
     episodes.for_each(&mut |line| {
         if plan.mentions.may_be_in(line.bytes)
-            && let Some(episode) = plan.episode(line.bytes)
+            && let Some(episode) = plan.changed_episode(line.bytes)
             && (plan.episodes.contains(episode.episode_id.as_str())
                 || plan.replace_episodes.contains_key(episode.episode_id.as_str()))
         {
@@ -401,7 +407,7 @@ fn needles(plan: &ErasePlan<'_>, logs: [&RecordLog; 3]) -> Result<HashSet<String
     })?;
     semantic.for_each(&mut |line| {
         if plan.mentions.may_be_in(line.bytes)
-            && let Some(memory) = plan.fact(line.bytes)
+            && let Some(memory) = plan.changed_fact(line.bytes)
             && (plan.semantic.contains(memory.memory_id.as_str())
                 || plan.replace_semantic.contains_key(memory.memory_id.as_str()))
         {
@@ -412,7 +418,7 @@ fn needles(plan: &ErasePlan<'_>, logs: [&RecordLog; 3]) -> Result<HashSet<String
 }
 
 /// A text as escaped inside a JSON string.
-fn escaped(text: &str) -> String {
+fn json_escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
@@ -424,15 +430,15 @@ fn rewrite_episodes(
     log: &mut dyn EditableLog,
 ) -> Result<()> {
     let mut written = HashSet::new();
-    let id_of = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
+    let id_of = |line: &[u8]| plan.changed_episode(line).map(|episode| episode.episode_id);
     let replacement =
         |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
-    log.edit(note, &mut |line| {
+    log.edit_lines(note, &mut |line| {
         let is_tainted = tainted.contains(&line.number);
         if !is_tainted && !plan.mentions.may_be_in(line.bytes) {
             return LineRewrite::Keep;
         }
-        match decide(line, &id_of, &plan.episodes, &replacement, &mut written) {
+        match decide_line(line, &id_of, &plan.episodes, &replacement, &mut written) {
             LineRewrite::Keep if is_tainted => LineRewrite::Drop,
             other => other,
         }
@@ -446,10 +452,10 @@ fn rewrite_semantic(
     log: &mut dyn EditableLog,
 ) -> Result<()> {
     let mut written = HashSet::new();
-    let id_of = |line: &[u8]| plan.fact(line).map(|memory| memory.memory_id);
+    let id_of = |line: &[u8]| plan.changed_fact(line).map(|memory| memory.memory_id);
     let replacement =
         |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
-    log.edit(note, &mut |line| {
+    log.edit_lines(note, &mut |line| {
         if stale.contains(&line.number) {
             return LineRewrite::Drop;
         }
@@ -459,13 +465,13 @@ fn rewrite_semantic(
         if is_state(line.bytes) && plan.is_obsolete(line.bytes) {
             return LineRewrite::Drop;
         }
-        decide(line, &id_of, &plan.semantic, &replacement, &mut written)
+        decide_line(line, &id_of, &plan.semantic, &replacement, &mut written)
     })
 }
 
 /// Decides about a line of the episode or fact log. A line that removes an erased id is dropped
 /// too; so is one that removes a replaced id, because the replacement is current.
-fn decide(
+fn decide_line(
     line: RawLine<'_>,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
     gone: &HashSet<&str>,

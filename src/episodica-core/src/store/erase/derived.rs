@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::store::files::remove;
+use crate::store::files::remove_file;
 use crate::store::layout::SideFile;
 use crate::store::shared::SharedStore;
 
@@ -18,7 +18,7 @@ pub(in crate::store) fn remove_derived(shared: &SharedStore, owner: &Owner) -> R
     let mut files = remove_positioned(shared, owner)?;
     let sides = [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side));
     for path in sides.into_iter().chain([layout.uses_path(owner)]) {
-        files += usize::from(remove(&*shared.backend, &path)?);
+        files += usize::from(remove_file(&*shared.backend, &path)?);
     }
     Ok(files)
 }
@@ -37,7 +37,7 @@ pub(in crate::store) fn remove_positioned(shared: &SharedStore, owner: &Owner) -
     );
     let mut files = 0;
     for path in derived {
-        files += usize::from(remove(&*shared.backend, &path)?);
+        files += usize::from(remove_file(&*shared.backend, &path)?);
     }
     Ok(files)
 }

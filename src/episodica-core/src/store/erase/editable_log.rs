@@ -15,7 +15,7 @@ pub(super) trait EditableLog {
 
     /// Decides about every line. If that changes the log, a line that notes the changes is
     /// appended.
-    fn edit(
+    fn edit_lines(
         &mut self,
         note: NoteCuts<'_>,
         decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
@@ -31,7 +31,7 @@ impl EditableLog for RecordLog {
         Self::for_each(self, visit)
     }
 
-    fn edit(
+    fn edit_lines(
         &mut self,
         note: NoteCuts<'_>,
         decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,

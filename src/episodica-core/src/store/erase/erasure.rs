@@ -46,7 +46,7 @@ impl UserErasure {
     }
 
     /// Adds a later erasure, whose removals and replacements take precedence.
-    pub(super) fn merge(&mut self, later: Self) {
+    pub(super) fn merge_later(&mut self, later: Self) {
         self.messages.extend(later.messages);
         self.episodes.extend(later.episodes);
         self.semantic.extend(later.semantic);

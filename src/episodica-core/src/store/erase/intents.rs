@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::ids::{Owner, digest, to_hex};
 use crate::model::StoreProblem;
 use crate::store::backend::{EntryKind, FileBackend};
-use crate::store::files::{self, io_error, is_disk_full, put_file, remove, sync_up};
+use crate::store::files::{self, io_error, is_disk_full, put_file, remove_file, sync_up};
 use crate::store::layout::StoreLayout;
 use crate::store::line::{check_line, encode_line};
 use crate::store::shared::SharedStore;
@@ -26,13 +26,13 @@ pub(in crate::store) struct DeletionIntent {
 
 pub(super) fn intent_path(layout: &StoreLayout, owner: &Owner) -> PathBuf {
     let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
-    layout.intents().join(format!("{}.json", to_hex(&hash[..16])))
+    layout.intents_directory().join(format!("{}.json", to_hex(&hash[..16])))
 }
 
 /// True while a deletion of the user is in progress or unfinished.
 pub(in crate::store) fn is_under_way(shared: &SharedStore, owner: &Owner) -> Result<bool> {
     let path = intent_path(&shared.layout, owner);
-    let stamp = shared.backend.glance(&path);
+    let stamp = shared.backend.stat_unchecked(&path);
     let stamp = stamp.map_err(|error| io_error("cannot look for a deletion", &path, error))?;
     Ok(stamp.is_some())
 }
@@ -48,7 +48,7 @@ pub(super) fn read_intent(
     backend: &dyn FileBackend,
     path: &Path,
 ) -> Result<Option<DeletionIntent>> {
-    let Some(bytes) = files::read(backend, path, "cannot read a deletion under way")? else {
+    let Some(bytes) = files::read_file(backend, path, "cannot read a deletion under way")? else {
         return Ok(None);
     };
     let line = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
@@ -71,7 +71,7 @@ pub(super) fn place_intent(
         Err(error) if is_disk_full(&error) => {
             // A deletion must not need disk space that only a deletion can free.
             remove_derived(shared, owner)?;
-            shared.reserve.release(backend);
+            shared.reserve.release_space(backend);
             put_file(backend, &path, &line)
         }
         placed => placed,
@@ -80,7 +80,7 @@ pub(super) fn place_intent(
 
 /// Makes a begun deletion certain to finish.
 pub(super) fn sync_intent(shared: &SharedStore) -> Result<()> {
-    let (backend, directory) = (&*shared.backend, shared.layout.intents());
+    let (backend, directory) = (&*shared.backend, shared.layout.intents_directory());
     sync_up(backend, shared.layout.root(), &directory)
 }
 
@@ -88,10 +88,10 @@ pub(super) fn sync_intent(shared: &SharedStore) -> Result<()> {
 pub(super) fn remove_intent(shared: &SharedStore, path: &Path) -> Result<()> {
     let mut removed = shared.intents_removed.lock();
     removed.push(path.to_owned());
-    remove(&*shared.backend, path)?;
+    remove_file(&*shared.backend, path)?;
     sync_removals(shared, &mut removed)?;
     drop(removed);
-    shared.reserve.refill(&*shared.backend);
+    shared.reserve.refill_space(&*shared.backend);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ pub(super) fn settle_intent(shared: &SharedStore, path: &Path) -> Result<()> {
 }
 
 fn sync_removals(shared: &SharedStore, removed: &mut Vec<PathBuf>) -> Result<()> {
-    files::sync_dir(&*shared.backend, &shared.layout.intents())?;
+    files::sync_dir(&*shared.backend, &shared.layout.intents_directory())?;
     removed.clear();
     Ok(())
 }
@@ -112,11 +112,11 @@ fn sync_removals(shared: &SharedStore, removed: &mut Vec<PathBuf>) -> Result<()>
 type Pending = Vec<(PathBuf, DeletionIntent)>;
 
 /// Pending deletions, and the problems of unreadable ones.
-pub(in crate::store) fn pending(
+pub(in crate::store) fn pending_deletions(
     backend: &dyn FileBackend,
     layout: &StoreLayout,
 ) -> Result<(Pending, Vec<StoreProblem>)> {
-    let directory = layout.intents();
+    let directory = layout.intents_directory();
     let entries = backend
         .list_dir(&directory)
         .map_err(|error| io_error("cannot list the directory", &directory, error))?;
@@ -154,8 +154,8 @@ pub(in crate::store) fn pending(
 
 /// Deletions that an error interrupted in this process. (Opening for writing finishes all of them;
 /// a read-only store shows none of their users.)
-pub(in crate::store) fn stopped(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
-    let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
+pub(in crate::store) fn interrupted_deletions(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
+    let (intents, mut problems) = pending_deletions(&*shared.backend, &shared.layout)?;
     problems.extend(intents.into_iter().map(|(path, intent)| StoreProblem {
         path,
         line: None,
@@ -171,9 +171,9 @@ pub(in crate::store) fn stopped(shared: &SharedStore) -> Result<Vec<StoreProblem
 
 /// The user that an intent's file name refers to.
 fn owner_of(backend: &dyn FileBackend, layout: &StoreLayout, name: &str) -> Result<Option<Owner>> {
-    for tenant in layout.tenants(backend)? {
+    for tenant in layout.list_tenants(backend)? {
         let owners = layout
-            .users(backend, &tenant)?
+            .list_users(backend, &tenant)?
             .into_iter()
             .filter_map(|user| Owner::new(&tenant, &user).ok());
         for owner in owners {

@@ -35,7 +35,7 @@ impl EditableLog for LineLog {
         Ok(())
     }
 
-    fn edit(
+    fn edit_lines(
         &mut self,
         note: NoteCuts<'_>,
         decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
@@ -46,20 +46,20 @@ impl EditableLog for LineLog {
             let next = offset + bytes.len() as u64 + 1;
             match decide(line) {
                 LineRewrite::Keep => {
-                    cuts.kept(line);
+                    cuts.note_kept(line);
                     kept.push(bytes);
                 }
                 other => {
                     self.changed_from.get_or_insert(at);
                     if let LineRewrite::Replace(new) = other {
-                        cuts.replaced(line, new.len() as u64);
+                        cuts.note_replaced(line, new.len() as u64);
                         kept.extend(whole_lines(&new));
                     }
                 }
             }
             offset = next;
         }
-        let cuts = cuts.until(offset);
+        let cuts = cuts.cuts_until(offset);
         if !cuts.is_empty() {
             kept.extend(whole_lines(&note(cuts)?));
         }

@@ -12,7 +12,7 @@ const MAX_IDS: usize = 256;
 pub(super) struct IdMentions(Option<Regex>);
 
 impl IdMentions {
-    pub fn of(erasure: &UserErasure) -> Self {
+    pub fn from_erasure(erasure: &UserErasure) -> Self {
         let episodes = erasure.replace_episodes.iter().map(|episode| &episode.episode_id);
         let facts = erasure.replace_semantic.iter().map(|fact| &fact.memory_id);
         let ids = erasure.messages.iter().chain(&erasure.episodes).chain(&erasure.semantic);
@@ -49,7 +49,8 @@ mod tests {
     fn lines_with_an_id_are_parsed() {
         let ids = ["m.1", "with \"quotes\"", "line\nfeed", "日本"];
         let messages = ids.map(str::to_owned).to_vec();
-        let mentions = IdMentions::of(&UserErasure { messages, ..UserErasure::default() });
+        let mentions =
+            IdMentions::from_erasure(&UserErasure { messages, ..UserErasure::default() });
         for id in ids {
             assert!(mentions.may_be_in(&line(&serde_json::json!({"message_id": id}))), "{id}");
             let held = serde_json::json!({"original_messages": [{"message_id": id}]});
@@ -64,7 +65,8 @@ mod tests {
     #[test]
     fn with_many_ids_every_line_is_parsed() {
         let messages = (0..MAX_IDS).map(|id| id.to_string()).collect();
-        let mentions = IdMentions::of(&UserErasure { messages, ..UserErasure::default() });
+        let mentions =
+            IdMentions::from_erasure(&UserErasure { messages, ..UserErasure::default() });
         assert!(mentions.may_be_in(&line(&serde_json::json!({"message_id": "m"}))));
     }
 }

@@ -23,7 +23,7 @@ mod tests;
 pub use compact::KEPT_REVISIONS;
 pub(super) use derived::remove_derived;
 pub use erasure::UserErasure;
-pub(super) use intents::{is_under_way, pending, removes_user, stopped};
+pub(super) use intents::{interrupted_deletions, is_under_way, pending_deletions, removes_user};
 pub use lines::{LineLog, erase_lines};
 pub(super) use records::{erase_records, finish_records};
 pub(super) use removal::{erase_user, finish_pending, finish_pending_of, remove_user_files};

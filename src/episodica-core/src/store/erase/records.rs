@@ -1,6 +1,6 @@
 //! Removes records of a user whose logs are open.
 
-use super::apply::{apply, finish, tainted_episodes};
+use super::apply::{apply_erasure, finish_erasure, tainted_episodes};
 use super::erasure::UserErasure;
 use super::intents::{
     DeletionIntent, intent_path, place_intent, read_intent, remove_intent, settle_intent,
@@ -29,14 +29,14 @@ pub(in crate::store) fn erase_records(
     let path = intent_path(&shared.layout, owner);
     let earlier = read_intent(&*shared.backend, &path)?;
     if let Some(DeletionIntent { erasure: Some(mut earlier), .. }) = earlier {
-        earlier.merge(erasure);
+        earlier.merge_later(erasure);
         erasure = earlier;
     }
     let tainted = tainted_episodes(&erasure, logs[1], true)?;
     place_intent(shared, owner, Some(erasure.clone()))?;
     begun()?;
     sync_intent(shared)?;
-    let files = apply(shared, owner, &erasure, &tainted, logs)?;
+    let files = apply_erasure(shared, owner, &erasure, &tainted, logs)?;
     remove_intent(shared, &path)?;
     Ok(files)
 }
@@ -53,7 +53,7 @@ pub(in crate::store) fn finish_records(
     let path = intent_path(&shared.layout, owner);
     let intent = read_intent(&*shared.backend, &path)?;
     if let Some(DeletionIntent { erasure: Some(erasure), .. }) = intent {
-        finish(shared, owner, &erasure, logs)?;
+        finish_erasure(shared, owner, &erasure, logs)?;
         remove_intent(shared, &path)?;
     }
     settle_intent(shared, &path)

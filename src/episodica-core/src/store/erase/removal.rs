@@ -1,17 +1,17 @@
 //! Removes all files of a user, and finishes deletions that a crash or an error interrupted.
 
-use super::apply::finish;
+use super::apply::finish_erasure;
 use super::derived::remove_derived;
 use super::directories::settle_directories;
 use super::intents::{
-    DeletionIntent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intent,
-    sync_intent,
+    DeletionIntent, intent_path, pending_deletions, place_intent, read_intent, remove_intent,
+    settle_intent, sync_intent,
 };
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::StoreProblem;
 use crate::store::backend::FileBackend;
-use crate::store::files::{io_error, is_disk_full, remove};
+use crate::store::files::{io_error, is_disk_full, remove_file};
 use crate::store::layout::{LogKind, StoreLayout};
 use crate::store::log::RecordLog;
 use crate::store::shared::SharedStore;
@@ -26,7 +26,7 @@ pub(in crate::store) fn erase_user(shared: &SharedStore, owner: &Owner) -> Resul
     shared.check_writable()?;
     let (backend, path) = (&*shared.backend, intent_path(&shared.layout, owner));
     let begun = backend
-        .stat(&path)
+        .stat_path(&path)
         .map_err(|error| io_error("cannot look for a deletion under way", &path, error))?
         .is_some();
     if !begun && shared.layout.user_files(backend, owner)?.is_empty() {
@@ -43,7 +43,7 @@ pub(in crate::store) fn erase_user(shared: &SharedStore, owner: &Owner) -> Resul
 /// unreadable or, say on a full disk, can't be finished. Until they are finished, only their users
 /// can't be opened. The caller holds the writers' lock, and no user is open.
 pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
-    let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
+    let (intents, mut problems) = pending_deletions(&*shared.backend, &shared.layout)?;
     for (path, intent) in intents {
         let (tenant, user) = (intent.tenant.clone(), intent.user.clone());
         if let Err(error) = finish_intent(shared, &path, intent) {
@@ -80,7 +80,7 @@ fn finish_intent(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> R
         Err(error) if is_disk_full(&error) => {
             let owner = Owner::new(&intent.tenant, &intent.user)?;
             remove_derived(shared, &owner)?;
-            shared.reserve.release(&*shared.backend);
+            shared.reserve.release_space(&*shared.backend);
             try_to_finish(shared, path, intent)
         }
         finished => finished,
@@ -91,7 +91,7 @@ fn try_to_finish(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> R
     let owner = Owner::new(&intent.tenant, &intent.user)?;
     // Raises the generation, because earlier places in the logs become invalid. (If a full disk
     // prevents this, the checksums of the places reveal it.)
-    let _ = shared.locks(&owner).raise();
+    let _ = shared.user_locks(&owner).raise_generation();
     match intent.erasure {
         None => {
             remove_user_files(&*shared.backend, &shared.layout, &owner)?;
@@ -104,7 +104,12 @@ fn try_to_finish(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> R
             let [messages, episodes, semantic] = LogKind::ALL;
             let (mut messages, mut episodes, mut semantic) =
                 (open(messages)?, open(episodes)?, open(semantic)?);
-            finish(shared, &owner, &erasure, [&mut messages, &mut episodes, &mut semantic])?;
+            finish_erasure(
+                shared,
+                &owner,
+                &erasure,
+                [&mut messages, &mut episodes, &mut semantic],
+            )?;
         }
     }
     remove_intent(shared, path)
@@ -120,7 +125,7 @@ pub(in crate::store) fn remove_user_files(
     owner: &Owner,
 ) -> Result<usize> {
     let files = layout.user_files(backend, owner)?;
-    files.iter().try_for_each(|path| remove(backend, path).map(drop))?;
+    files.iter().try_for_each(|path| remove_file(backend, path).map(drop))?;
     settle_directories(backend, layout, owner)?;
     Ok(files.len())
 }

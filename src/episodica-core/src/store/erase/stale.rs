@@ -31,7 +31,7 @@ pub(super) type OriginOf<'a> = &'a dyn Fn(&[u8]) -> Option<LineOrigin>;
 impl StaleLines {
     /// The lines of withdrawn records that were written from one of the `erased`, or from an
     /// episode with one.
-    pub fn of(
+    pub fn written_from(
         erased: &HashSet<String>,
         (episodes, of_episode): (&dyn EditableLog, OriginOf<'_>),
         (facts, of_fact): (&dyn EditableLog, OriginOf<'_>),

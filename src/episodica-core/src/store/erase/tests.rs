@@ -70,14 +70,14 @@ fn an_erased_message_is_gone_from_revisions_quarantine_and_side_files() {
     }
     let (user, _) = store.open_user(&owner()).unwrap();
     let whole = UserErasure { messages: vec!["m1".into()], ..UserErasure::default() };
-    let error = user.erase(whole.clone()).unwrap_err();
+    let error = user.erase_records(whole.clone()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "an episode would keep an erased message: `e1` in `/m/episodes/a_episodes.jsonl` line 3"
     );
     assert_eq!(traces(&disk, "the words of 1"), 2, "nothing was touched");
     let replaced = UserErasure { replace_episodes: vec![episode("e1", &[0, 2])], ..whole };
-    assert_eq!(user.erase(replaced).unwrap(), 6);
+    assert_eq!(user.erase_records(replaced).unwrap(), 6);
     assert_eq!(
         (traces(&disk, "the words of 1"), traces(&disk, "\"m1\""), traces(&disk, "other")),
         (0, 0, 1)
@@ -106,7 +106,7 @@ fn a_reader_hides_a_user_as_long_as_the_deletion_lasts() {
     let during = read();
     for reader in [&before, &during] {
         assert!(reader.open_user(&owner()).unwrap().1.messages.is_empty());
-        assert!(reader.owners().unwrap().is_empty());
+        assert!(reader.list_owners().unwrap().is_empty());
     }
     drop(store);
     let store = open(&disk);
@@ -114,7 +114,7 @@ fn a_reader_hides_a_user_as_long_as_the_deletion_lasts() {
     store.open_user(&owner()).unwrap().0.append_messages(&[message(1)], &[]).unwrap();
     for reader in [&before, &during] {
         assert_eq!(reader.open_user(&owner()).unwrap().1.messages.len(), 1, "a new life");
-        assert_eq!(reader.owners().unwrap(), [owner()]);
+        assert_eq!(reader.list_owners().unwrap(), [owner()]);
     }
 }
 
@@ -148,7 +148,7 @@ fn deleting_works_on_a_full_disk() {
             full.hint(),
             Some("free some disk space and call again; nothing acknowledged was lost")
         );
-        user.erase(erasure).unwrap();
+        user.erase_records(erasure).unwrap();
         assert_eq!(traces(&disk, "the words of 1"), 0);
         drop(user);
         disk.limit(Some(disk.files().values().map(Vec::len).sum()));

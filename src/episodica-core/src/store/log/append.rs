@@ -29,27 +29,27 @@ impl RecordLog {
     /// # Errors
     /// `ReadOnly`; `InvalidInput` for a record that is too long; `Io`, for example for a full disk:
     /// call again once the cause is fixed.
-    pub fn append<T: Serialize>(&mut self, records: &[T]) -> Result<LogPosition> {
+    pub fn append_records<T: Serialize>(&mut self, records: &[T]) -> Result<LogPosition> {
         let lines = encode_records(records)?;
         self.append_lines(&lines, records.len() as u64)
     }
 
-    /// Works as [`RecordLog::append`] for `count` records that [`encode_records`] encoded.
+    /// Works as [`RecordLog::append_records`] for `count` records that [`encode_records`] encoded.
     ///
     /// # Errors
-    /// As [`RecordLog::append`].
+    /// As [`RecordLog::append_records`].
     pub fn append_lines(&mut self, lines: &[u8], count: u64) -> Result<LogPosition> {
         self.check_writable()?;
         if lines.is_empty() && !self.unsettled {
             return Ok(self.position);
         }
-        self.repair()?;
+        self.restore_end()?;
         self.check_unchanged()?;
         if lines.is_empty() && self.file_number.is_none() {
             return Ok(self.position);
         }
         // If the name is not durable yet, opening the file syncs it.
-        let kept = self.handle.take().filter(|_| !self.directory_dirty);
+        let kept = self.handle.take_file().filter(|_| !self.directory_dirty);
         let mut file = match kept {
             Some(file) => file,
             None => self.open_file()?,
@@ -61,15 +61,15 @@ impl RecordLog {
         } else {
             lines
         };
-        if let Err(error) = file.append(bytes) {
+        if let Err(error) = file.append_bytes(bytes) {
             let error = io_error("cannot append to the log", &self.place.path, error);
-            return Err(self.fail(LogHealth::Cut, error));
+            return Err(self.note_failure(LogHealth::Cut, error));
         }
         if let Err(error) = file.sync_data() {
             let error = io_error("cannot sync the log", &self.place.path, error);
-            return Err(self.fail(LogHealth::Untrusted, error));
+            return Err(self.note_failure(LogHealth::Untrusted, error));
         }
-        self.handle.put(file);
+        self.handle.put_file(file);
         if let Some(checksum) = &mut self.checksum {
             checksum.update(bytes);
         }
@@ -91,18 +91,18 @@ impl RecordLog {
     }
 
     /// Records the required repair, tries it at once, and returns the error.
-    fn fail(&mut self, health: LogHealth, error: Error) -> Error {
+    fn note_failure(&mut self, health: LogHealth, error: Error) -> Error {
         self.health = health;
         // If this fails too, the next append repeats the repair before it writes.
-        let _ = self.repair();
+        let _ = self.restore_end();
         error
     }
 
     /// Refuses to write into a file that another program changed, or to a name that now refers to
     /// another file.
     pub(super) fn check_unchanged(&mut self) -> Result<()> {
-        self.place.root.check(&*self.place.backend)?;
-        let stamp = self.stamp()?;
+        self.place.root.check_directory(&*self.place.backend)?;
+        let stamp = self.file_stamp()?;
         match (self.file_number, stamp) {
             (None, None) => Ok(()),
             (Some(number), Some(stamp))
@@ -138,7 +138,7 @@ impl RecordLog {
                 self.directory_dirty = true;
                 let file = in_directory(backend, path, || backend.create_new(path))
                     .map_err(|error| io_error("cannot create the log", path, error))?;
-                self.file_number = self.stamp()?.map(|stamp| stamp.file_number);
+                self.file_number = self.file_stamp()?.map(|stamp| stamp.file_number);
                 file
             }
         };
@@ -146,9 +146,9 @@ impl RecordLog {
             return Ok(file);
         }
         // In the cache, the file can be closed if syncing the directory needs a handle.
-        self.handle.put(file);
+        self.handle.put_file(file);
         self.sync_directory()?;
-        self.handle.take().map_or_else(|| self.open_file(), Ok)
+        self.handle.take_file().map_or_else(|| self.open_file(), Ok)
     }
 
     pub(super) fn sync_directory(&mut self) -> Result<()> {

@@ -20,10 +20,10 @@ impl RecordLog {
     /// True if the file still ends where this log ends.
     ///
     /// # Errors
-    /// As [`RecordLog::stamp`].
+    /// As [`RecordLog::file_stamp`].
     pub(crate) fn is_current(&self) -> Result<bool> {
         let path = &self.place.path;
-        let stamp = self.place.backend.glance(path);
+        let stamp = self.place.backend.stat_unchecked(path);
         let stamp = stamp.map_err(|error| io_error("cannot look at the log", path, error))?;
         Ok(match (self.file_number, stamp) {
             (None, None) => true,
@@ -40,11 +40,11 @@ impl RecordLog {
     ///
     /// # Errors
     /// `Io` if the file can't be read.
-    pub(crate) fn tail(&self) -> Result<Option<LogTail>> {
+    pub(crate) fn read_tail(&self) -> Result<Option<LogTail>> {
         let nothing = |file_number| {
             Ok(Some(LogTail { bytes: Vec::new(), unfinished: Vec::new(), file_number }))
         };
-        let before = self.stamp()?;
+        let before = self.file_stamp()?;
         let number = before.map(|stamp| stamp.file_number);
         match before {
             None if self.file_number.is_none() => return nothing(None),
@@ -69,7 +69,7 @@ impl RecordLog {
             source => source.and_then(|mut source| source.read_to_end(&mut bytes)).map_err(fail)?,
         };
         // The file was replaced meanwhile: these lines may be of either file.
-        if self.stamp()?.map(|stamp| stamp.file_number) != number {
+        if self.file_stamp()?.map(|stamp| stamp.file_number) != number {
             return Ok(None);
         }
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -102,7 +102,7 @@ impl RecordLog {
             self.file_number = tail.file_number;
         }
         self.health = LogHealth::Cut;
-        self.repair()?;
+        self.restore_end()?;
         Ok(true)
     }
 

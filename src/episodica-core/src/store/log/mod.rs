@@ -1,9 +1,9 @@
 //! An append-only file of JSON lines that survives crashes, full disks and flipped bits.
 //!
 //! Promises (docs/format.md has them in full):
-//! * When [`RecordLog::append`] returns, its records survive a power cut. An unacknowledged record
-//!   survives whole or not at all. The records of one call reach the disk in order, so a prefix of
-//!   an unacknowledged call survives.
+//! * When [`RecordLog::append_records`] returns, its records survive a power cut. An unacknowledged
+//!   record survives whole or not at all. The records of one call reach the disk in order, so a
+//!   prefix of an unacknowledged call survives.
 //! * After a failed write the file is cut back to its last acknowledged byte before the next write.
 //!   After a failed *sync* the kernel may have dropped the pages and marked them clean, so the file
 //!   is unreliable. The acknowledged part is then copied into a new file, which is synced and takes

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::StoreProblem;
 use crate::store::backend::{EntryKind, FileBackend, FileStamp};
-use crate::store::files::{io_error, remove, temporary};
+use crate::store::files::{io_error, remove_file, temporary_path};
 use crate::store::handles::{CachedHandle, HandleCache};
 use crate::store::quarantine;
-use crate::store::scan::{BadLine, LogScan, RawLine, ScanStart, Visit, scan, scan_from};
+use crate::store::scan::{BadLine, LogScan, RawLine, ScanStart, Visit, scan_from, scan_log};
 use crate::store::store_root::StoreRoot;
 
 /// Whether the store may be written.
@@ -63,7 +63,7 @@ impl Default for LogSum {
     }
 }
 
-/// What [`RecordLog::rewrite`] does with a line.
+/// What [`RecordLog::rewrite_lines`] does with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineRewrite {
     /// Copy the line byte by byte.
@@ -134,13 +134,13 @@ impl RecordLog {
     /// [`LogFile::mends`] rules out; `CorruptStore` for anything but a regular file.
     pub(crate) fn open(place: LogFile, visit: Visit<'_>) -> Result<(Self, LogRecovery)> {
         let mut log = Self::unread(place);
-        let recovery = log.load(visit)?;
+        let recovery = log.load_records(visit)?;
         Ok((log, recovery))
     }
 
     fn unread(place: LogFile) -> Self {
         Self {
-            handle: place.handles.handle(),
+            handle: place.handles.cached_handle(),
             place,
             file_number: None,
             position: LogPosition::default(),
@@ -152,13 +152,13 @@ impl RecordLog {
         }
     }
 
-    fn load(&mut self, visit: Visit<'_>) -> Result<LogRecovery> {
+    fn load_records(&mut self, visit: Visit<'_>) -> Result<LogRecovery> {
         self.remove_leftovers()?;
-        let found = scan(&*self.place.backend, &self.place.path, self.place.until, visit)?;
+        let found = scan_log(&*self.place.backend, &self.place.path, self.place.until, visit)?;
         self.take_over(&found)?;
-        let recovery = self.recovery(&found);
+        let recovery = self.recovery_report(&found);
         if self.place.mode == OpenMode::ReadWrite {
-            self.mend(&found)?;
+            self.repair_lines(&found)?;
         }
         Ok(recovery)
     }
@@ -200,16 +200,16 @@ impl RecordLog {
         }
         log.remove_leftovers()?;
         log.take_over(&found)?;
-        let mut recovery = log.recovery(&found);
+        let mut recovery = log.recovery_report(&found);
         recovery.records -= known.position.records;
         if log.place.mode == OpenMode::ReadWrite {
-            log.mend(&found)?;
+            log.repair_lines(&found)?;
         }
         Ok(Some((log, recovery)))
     }
 
     fn take_over(&mut self, found: &LogScan) -> Result<()> {
-        self.file_number = self.stamp()?.map(|stamp| stamp.file_number);
+        self.file_number = self.file_stamp()?.map(|stamp| stamp.file_number);
         self.unsettled = self.file_number.is_some();
         self.directory_dirty = self.unsettled;
         self.position = LogPosition { bytes: found.good_bytes, records: found.records };
@@ -219,7 +219,7 @@ impl RecordLog {
     }
 
     /// Cuts off an unfinished line and moves bad lines to the quarantine.
-    fn mend(&mut self, found: &LogScan) -> Result<()> {
+    fn repair_lines(&mut self, found: &LogScan) -> Result<()> {
         if !self.place.mends && (found.torn_bytes > 0 || !found.bad.is_empty()) {
             return Err(
                 Error::new(ErrorKind::Conflict, "the log needs repair").at(&self.place.path, None)
@@ -227,10 +227,10 @@ impl RecordLog {
         }
         if found.torn_bytes > 0 {
             self.health = LogHealth::Cut;
-            self.repair()?;
+            self.restore_end()?;
         }
         if !found.bad.is_empty() {
-            quarantine::save(&*self.place.backend, &self.place.path, &found.bad)?;
+            quarantine::save_lines(&*self.place.backend, &self.place.path, &found.bad)?;
             // Some bad lines are not passed again: scanning skips lines with a wrong checksum.
             let mut drop_bad = |line: RawLine<'_>| {
                 let bad = found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start);
@@ -241,14 +241,14 @@ impl RecordLog {
         if self.unterminated {
             // Other readers accept a line only with its line feed. On a full disk the line feed is
             // added before the next record.
-            let _ = self.terminate();
+            let _ = self.terminate_line();
         }
         Ok(())
     }
 
-    fn terminate(&mut self) -> io::Result<()> {
+    fn terminate_line(&mut self) -> io::Result<()> {
         let mut file = self.place.backend.open_append(&self.place.path)?;
-        file.append(b"\n")?;
+        file.append_bytes(b"\n")?;
         self.unterminated = false;
         self.position.bytes += 1;
         Ok(())
@@ -258,16 +258,16 @@ impl RecordLog {
         if !self.place.mends {
             return Ok(());
         }
-        let leftover = temporary(&self.place.path);
-        let stamp = self.place.backend.stat(&leftover);
+        let leftover = temporary_path(&self.place.path);
+        let stamp = self.place.backend.stat_path(&leftover);
         if stamp.map_err(|error| io_error("cannot look for leftovers", &leftover, error))?.is_some()
         {
-            remove(&*self.place.backend, &leftover)?;
+            remove_file(&*self.place.backend, &leftover)?;
         }
         Ok(())
     }
 
-    fn recovery(&self, found: &LogScan) -> LogRecovery {
+    fn recovery_report(&self, found: &LogScan) -> LogRecovery {
         let writable = self.place.mode == OpenMode::ReadWrite;
         let quarantine = quarantine::path_for(&self.place.path);
         let set_aside = |line: &BadLine| StoreProblem {
@@ -306,7 +306,7 @@ impl RecordLog {
     }
 
     /// The end of the acknowledged part.
-    pub fn position(&self) -> LogPosition {
+    pub fn end_position(&self) -> LogPosition {
         self.position
     }
 
@@ -314,14 +314,14 @@ impl RecordLog {
     ///
     /// # Errors
     /// `Io` if the part must be read again and cannot be.
-    pub fn sum(&mut self) -> Result<Option<LogSum>> {
+    pub fn log_sum(&mut self) -> Result<Option<LogSum>> {
         if self.health != LogHealth::Sound || self.unterminated {
             return Ok(None);
         }
         if self.checksum.is_none() {
             let path = &self.place.path;
             let acknowledged = Some(self.position.bytes);
-            let found = scan(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
+            let found = scan_log(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
             self.checksum = found.checksum.filter(|_| found.good_bytes == self.position.bytes);
         }
         let sum = |checksum: crc32fast::Hasher| LogSum {
@@ -335,9 +335,9 @@ impl RecordLog {
     ///
     /// # Errors
     /// `Io` if the state cannot be read; `CorruptStore` for anything but a regular file.
-    pub fn stamp(&self) -> Result<Option<FileStamp>> {
+    pub fn file_stamp(&self) -> Result<Option<FileStamp>> {
         let path = &self.place.path;
-        let stamp = self.place.backend.stat(path);
+        let stamp = self.place.backend.stat_path(path);
         let stamp = stamp.map_err(|error| io_error("cannot look at the log", path, error))?;
         if stamp.is_some_and(|stamp| stamp.kind != EntryKind::File) {
             let error = Error::new(ErrorKind::CorruptStore, "a log is not a regular file");
@@ -352,7 +352,7 @@ impl RecordLog {
     ///
     /// # Errors
     /// `Io` if the file cannot be read.
-    pub fn check(&self) -> Result<Vec<StoreProblem>> {
+    pub fn find_damage(&self) -> Result<Vec<StoreProblem>> {
         let path = &self.place.path;
         let problem = |line, message, remedy: &str| StoreProblem {
             path: path.clone(),
@@ -362,7 +362,7 @@ impl RecordLog {
             mended: false,
         };
         if self.place.mode == OpenMode::ReadWrite {
-            let stamp = self.stamp()?;
+            let stamp = self.file_stamp()?;
             let own = stamp.is_none_or(|stamp| {
                 Some(stamp.file_number) == self.file_number && stamp.bytes >= self.position.bytes
             });
@@ -372,7 +372,7 @@ impl RecordLog {
             }
         }
         let acknowledged = Some(self.position.bytes);
-        let found = scan(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
+        let found = scan_log(&*self.place.backend, path, acknowledged, &mut |_| Ok(()))?;
         let remedy = "close the store and open it again, which moves the line to the quarantine; \
             check the disk";
         let damaged = |bad: &BadLine| {
@@ -393,7 +393,7 @@ impl RecordLog {
             Ok(())
         };
         let acknowledged = Some(self.position.bytes);
-        scan(&*self.place.backend, &self.place.path, acknowledged, &mut visit).map(|_| ())
+        scan_log(&*self.place.backend, &self.place.path, acknowledged, &mut visit).map(|_| ())
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::open::{LineRewrite, LogHealth, LogPosition, RecordLog};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::files::{io_error, remove, temporary};
-use crate::store::scan::{BadLine, LogScan, RawLine, scan};
+use crate::store::files::{io_error, remove_file, temporary_path};
+use crate::store::scan::{BadLine, LogScan, RawLine, scan_log};
 
 /// Encodes the line that notes where bytes were removed from a log: offset before, bytes removed,
 /// bytes inserted instead.
@@ -25,14 +25,17 @@ impl RecordLog {
     /// # Errors
     /// `ReadOnly`; `Io`. Either the old file is in place and the log unchanged, or the new file is
     /// in place and only its name is not durable yet; the next append then syncs the name first.
-    pub fn rewrite(&mut self, decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite) -> Result<()> {
+    pub fn rewrite_lines(
+        &mut self,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
+    ) -> Result<()> {
         self.rewrite_with(None, decide)
     }
 
-    /// [`RecordLog::rewrite`] that appends a note of the changes if it makes any.
+    /// [`RecordLog::rewrite_lines`] that appends a note of the changes if it makes any.
     ///
     /// # Errors
-    /// As [`RecordLog::rewrite`].
+    /// As [`RecordLog::rewrite_lines`].
     pub(crate) fn rewrite_noting(
         &mut self,
         note: NoteCuts<'_>,
@@ -47,7 +50,7 @@ impl RecordLog {
         decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
         self.check_writable()?;
-        self.repair()?;
+        self.restore_end()?;
         self.check_unchanged()?;
         match self.file_number {
             Some(_) => self.replace_file(&[], note, decide),
@@ -56,13 +59,13 @@ impl RecordLog {
     }
 
     /// Restores the acknowledged part of the file after a failed append.
-    pub(crate) fn repair(&mut self) -> Result<()> {
+    pub(crate) fn restore_end(&mut self) -> Result<()> {
         match self.health {
             LogHealth::Sound => return Ok(()),
             LogHealth::Cut => {
                 let fail = |error| io_error("cannot cut back the log", &self.place.path, error);
                 let mut file = self.place.backend.open_append(&self.place.path).map_err(fail)?;
-                file.truncate(self.position.bytes).map_err(fail)?;
+                file.truncate_to(self.position.bytes).map_err(fail)?;
                 if let Err(error) = file.sync_data() {
                     let error = fail(error);
                     self.health = LogHealth::Untrusted;
@@ -83,13 +86,13 @@ impl RecordLog {
         note: Option<NoteCuts<'_>>,
         decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
-        let temporary = temporary(&self.place.path);
-        remove(&*self.place.backend, &temporary)?;
-        drop(self.handle.take());
+        let temporary = temporary_path(&self.place.path);
+        remove_file(&*self.place.backend, &temporary)?;
+        drop(self.handle.take_file());
         let copied = self.write_copy(&temporary, known_bad, note, decide).and_then(|copied| {
             self.place
                 .backend
-                .rename(&temporary, &self.place.path)
+                .rename_file(&temporary, &self.place.path)
                 .map_err(|error| io_error("cannot replace the log", &self.place.path, error))?;
             Ok(copied)
         });
@@ -125,17 +128,17 @@ impl RecordLog {
         let mut pending = Vec::with_capacity(FLUSH_BYTES);
         let (mut position, mut checksum) = (LogPosition::default(), crc32fast::Hasher::new());
         let (mut failed, mut cuts) = (None, LogCuts::default());
-        let found = scan(backend, path, Some(self.position.bytes), &mut |line| {
+        let found = scan_log(backend, path, Some(self.position.bytes), &mut |line| {
             let before = pending.len();
             match decide(line) {
                 LineRewrite::Drop => return Ok(()),
                 LineRewrite::Keep => {
-                    cuts.kept(line);
+                    cuts.note_kept(line);
                     pending.extend_from_slice(line.bytes);
                     pending.push(b'\n');
                 }
                 LineRewrite::Replace(bytes) => {
-                    cuts.replaced(line, bytes.len() as u64);
+                    cuts.note_replaced(line, bytes.len() as u64);
                     pending.extend_from_slice(&bytes);
                 }
             }
@@ -144,13 +147,13 @@ impl RecordLog {
             position.bytes += added.len() as u64;
             position.records += added.iter().filter(|byte| **byte == b'\n').count() as u64;
             if pending.len() >= FLUSH_BYTES && failed.is_none() {
-                failed = file.append(&pending).err();
+                failed = file.append_bytes(&pending).err();
                 pending.clear();
             }
             Ok(())
         })?;
         self.check_copied(&found, known_bad)?;
-        let cuts = cuts.until(self.position.bytes);
+        let cuts = cuts.cuts_until(self.position.bytes);
         if let (Some(note), false) = (note, cuts.is_empty()) {
             let line = note(cuts)?;
             checksum.update(&line);
@@ -158,11 +161,11 @@ impl RecordLog {
             position.records += 1;
             pending.extend_from_slice(&line);
         }
-        let rest = failed.or_else(|| file.append(&pending).err());
+        let rest = failed.or_else(|| file.append_bytes(&pending).err());
         if let Some(error) = rest.or_else(|| file.sync_data().err()) {
             return Err(fail(error));
         }
-        let stamp = backend.stat(temporary).map_err(fail)?;
+        let stamp = backend.stat_path(temporary).map_err(fail)?;
         let file_number = stamp.map_or(0, |stamp| stamp.file_number);
         Ok(CopiedLog { position, checksum, file_number })
     }
@@ -190,12 +193,12 @@ pub(crate) struct LogCuts {
 }
 
 impl LogCuts {
-    pub fn kept(&mut self, line: RawLine<'_>) {
+    pub fn note_kept(&mut self, line: RawLine<'_>) {
         self.skip_to(line.offset);
         self.at = line.offset + line.bytes.len() as u64 + 1;
     }
 
-    pub fn replaced(&mut self, line: RawLine<'_>, new: u64) {
+    pub fn note_replaced(&mut self, line: RawLine<'_>, new: u64) {
         self.skip_to(line.offset);
         let length = line.bytes.len() as u64 + 1;
         self.found.push([line.offset, length, new]);
@@ -209,7 +212,7 @@ impl LogCuts {
     }
 
     /// All differences, for a log of this length.
-    pub fn until(mut self, end: u64) -> Vec<[u64; 3]> {
+    pub fn cuts_until(mut self, end: u64) -> Vec<[u64; 3]> {
         self.skip_to(end);
         self.found
     }

@@ -41,22 +41,22 @@ fn row(n: u64) -> serde_json::Value {
 fn what_is_acknowledged_survives_a_power_cut() {
     let disk = Disk::new(MemoryBackend::new());
     let (mut log, ..) = open(&disk);
-    log.append(&[row(1), row(2)]).unwrap();
-    log.append(&[row(3)]).unwrap();
+    log.append_records(&[row(1), row(2)]).unwrap();
+    log.append_records(&[row(3)]).unwrap();
     let after = Disk::new(disk.inner().after_power_cut());
     assert_eq!(open(&after).2, [1, 2, 3]);
-    assert_eq!(log.position(), LogPosition { bytes: 75, records: 3 });
+    assert_eq!(log.end_position(), LogPosition { bytes: 75, records: 3 });
 }
 
 #[test]
 fn a_full_disk_loses_nothing_and_work_goes_on() {
     let disk = Disk::new(MemoryBackend::new());
     let (mut log, ..) = open(&disk);
-    log.append(&[row(1)]).unwrap();
+    log.append_records(&[row(1)]).unwrap();
     disk.take_operations();
     // The `stat` passes; the append itself fails.
     disk.fail_after(1, Failure::FromThenOn, IoKind::StorageFull);
-    let error = log.append(&[row(2)]).unwrap_err();
+    let error = log.append_records(&[row(2)]).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot append to the log in `{PATH}`"));
     assert_eq!(
         error.hint(),
@@ -66,9 +66,9 @@ fn a_full_disk_loses_nothing_and_work_goes_on() {
         disk.inner().files()[Path::new(PATH)].len() > 25,
         "the failed append left a part of itself"
     );
-    assert!(log.append(&[row(2)]).is_err());
+    assert!(log.append_records(&[row(2)]).is_err());
     disk.heal();
-    log.append(&[row(3)]).unwrap();
+    log.append_records(&[row(3)]).unwrap();
     assert_eq!(open(&disk).2, [1, 3]);
 }
 
@@ -76,13 +76,13 @@ fn a_full_disk_loses_nothing_and_work_goes_on() {
 fn after_a_failed_sync_the_file_is_replaced() {
     let disk = Disk::new(MemoryBackend::new());
     let (mut log, ..) = open(&disk);
-    log.append(&[row(1)]).unwrap();
-    let before = log.stamp().unwrap().unwrap().file_number;
+    log.append_records(&[row(1)]).unwrap();
+    let before = log.file_stamp().unwrap().unwrap().file_number;
     disk.fail_after(2, Failure::Once, IoKind::Other);
-    let error = log.append(&[row(2)]).unwrap_err();
+    let error = log.append_records(&[row(2)]).unwrap_err();
     assert_eq!(error.chain(), format!("cannot sync the log in `{PATH}`: injected failure"));
-    log.append(&[row(3)]).unwrap();
-    assert_ne!(log.stamp().unwrap().unwrap().file_number, before);
+    log.append_records(&[row(3)]).unwrap();
+    assert_ne!(log.file_stamp().unwrap().unwrap().file_number, before);
     assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [1, 3]);
 }
 
@@ -98,7 +98,7 @@ fn a_torn_line_is_cut_and_a_bad_line_is_quarantined() {
         told,
         ["line is not a record: no number", "the last line was never finished: `5` bytes"]
     );
-    log.append(&[row(3)]).unwrap();
+    log.append_records(&[row(3)]).unwrap();
     let (_, recovery, seen) = open(&disk);
     assert_eq!((seen, recovery.problems), (vec![1, 2, 3], vec![]));
     let quarantine =
@@ -120,7 +120,7 @@ fn a_missing_line_feed_is_added_before_the_next_record() {
         disk.inner().put(PATH, &bytes);
         let (mut log, _, seen) = open(&disk);
         assert_eq!(seen, [1]);
-        log.append(&[row(2)]).unwrap();
+        log.append_records(&[row(2)]).unwrap();
         assert_eq!(open(&disk).2, [1, 2]);
     }
 }
@@ -129,9 +129,9 @@ fn a_missing_line_feed_is_added_before_the_next_record() {
 fn a_file_that_somebody_else_changed_is_not_written() {
     let disk = Disk::new(MemoryBackend::new());
     let (mut log, ..) = open(&disk);
-    log.append(&[row(1)]).unwrap();
+    log.append_records(&[row(1)]).unwrap();
     disk.inner().put(PATH, b"{\"n\":9}\n");
-    let error = log.append(&[row(2)]).unwrap_err();
+    let error = log.append_records(&[row(2)]).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("the log was changed by another program while it was open in `{PATH}`")
@@ -141,14 +141,14 @@ fn a_file_that_somebody_else_changed_is_not_written() {
 #[test]
 fn a_log_that_is_deleted_while_a_reader_follows_it_is_no_error() {
     let disk = Disk::new(MemoryBackend::new());
-    open(&disk).0.append(&[row(1)]).unwrap();
+    open(&disk).0.append_records(&[row(1)]).unwrap();
     let (reader, ..) = open(&disk);
-    open(&disk).0.append(&[row(2)]).unwrap();
+    open(&disk).0.append_records(&[row(2)]).unwrap();
     disk.take_operations();
     let gate = disk.gate("read_from");
     let closed = gate.lock();
     std::thread::scope(|scope| {
-        let tail = scope.spawn(|| reader.tail().unwrap());
+        let tail = scope.spawn(|| reader.read_tail().unwrap());
         while !disk.has_done("read_from") {
             std::thread::yield_now();
         }
@@ -165,13 +165,13 @@ fn appending_nothing_settles_what_a_dead_writer_left() {
     memory
         .create_new(Path::new(PATH))
         .unwrap()
-        .append(&encode_records(&[row(1)]).unwrap())
+        .append_bytes(&encode_records(&[row(1)]).unwrap())
         .unwrap();
     let disk = Disk::new(memory);
     let (mut log, _, seen) = open(&disk);
     assert_eq!(seen, [1]);
     assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [0_u64; 0]);
-    log.append::<serde_json::Value>(&[]).unwrap();
+    log.append_records::<serde_json::Value>(&[]).unwrap();
     assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [1]);
 }
 
@@ -179,9 +179,9 @@ fn appending_nothing_settles_what_a_dead_writer_left() {
 fn rewriting_keeps_drops_and_replaces() {
     let disk = Disk::new(MemoryBackend::new());
     let (mut log, ..) = open(&disk);
-    log.append(&[row(1), row(2), row(3)]).unwrap();
+    log.append_records(&[row(1), row(2), row(3)]).unwrap();
     let mut rewritten = 0;
-    log.rewrite(&mut |line| {
+    log.rewrite_lines(&mut |line| {
         rewritten += 1;
         match line.number {
             1 => LineRewrite::Drop,
@@ -190,8 +190,8 @@ fn rewriting_keeps_drops_and_replaces() {
         }
     })
     .unwrap();
-    log.append(&[row(4)]).unwrap();
-    assert_eq!((rewritten, log.position().records), (3, 4));
+    log.append_records(&[row(4)]).unwrap();
+    assert_eq!((rewritten, log.end_position().records), (3, 4));
     assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [7, 8, 3, 4]);
 }
 
@@ -199,7 +199,7 @@ fn rewriting_keeps_drops_and_replaces() {
 fn a_line_whose_checksum_fails_takes_no_other_line_with_it() {
     let disk = Disk::new(MemoryBackend::new());
     let (mut log, ..) = open(&disk);
-    log.append(&[row(1), row(2), row(3), row(4)]).unwrap();
+    log.append_records(&[row(1), row(2), row(3), row(4)]).unwrap();
     drop(log);
     let mut bytes = disk.inner().files().remove(Path::new(PATH)).unwrap();
     let at = bytes.windows(5).position(|window| window == b"\"n\":2").unwrap();

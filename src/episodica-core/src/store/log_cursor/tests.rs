@@ -31,8 +31,8 @@ fn message(n: u64) -> Arc<Message> {
 fn behind(store: &Store, places: &UserPlaces) -> Option<(UserPlaces, Vec<String>)> {
     match store.look_behind(&owner(), places).unwrap() {
         LogLook::Lines(placed, behind) => {
-            let read = |line| LogEntry::read(&owner(), LogKind::Messages, line);
-            let entries = behind[0].lines().map(|(_, line)| read(line));
+            let read = |line| LogEntry::from_line(&owner(), LogKind::Messages, line);
+            let entries = behind[0].whole_lines().map(|(_, line)| read(line));
             let ids = entries.filter_map(|entry| match entry {
                 LogEntry::Message(message) => Some(message.message_id),
                 _ => None,
@@ -50,7 +50,7 @@ fn end(store: &Store) -> UserPlaces {
 
 fn erase(user: &UserStore, ids: &[u64]) {
     let messages = ids.iter().map(|n| format!("m{n}")).collect();
-    user.erase(UserErasure { messages, ..UserErasure::default() }).unwrap();
+    user.erase_records(UserErasure { messages, ..UserErasure::default() }).unwrap();
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn root() -> MemoryBackend {
 
 fn lines_behind(logs: &dyn UserLogs, kind: LogKind, known: &LogSum) -> Option<Vec<Vec<u8>>> {
     let mut lines = Vec::new();
-    let shown = logs.read(kind, known, &mut |line| {
+    let shown = logs.visit_after(kind, known, &mut |line| {
         lines.push(line.bytes.to_vec());
         Ok(())
     });
@@ -93,9 +93,9 @@ struct Writer {
 
 impl Writer {
     fn open(store: &dyn LogStore) -> Self {
-        let (logs, opened) = store.open(&owner("a")).unwrap();
+        let (logs, opened) = store.open_logs(&owner("a")).unwrap();
         all_lines(&*logs);
-        let head = LogHead { epoch: opened.epoch, ..logs.head().unwrap() };
+        let head = LogHead { epoch: opened.epoch, ..logs.current_head().unwrap() };
         Self { logs: Some(logs), head, earlier: head, batches: 0 }
     }
 
@@ -123,7 +123,7 @@ impl Writer {
         let id = BatchId { epoch: self.head.epoch, number: self.batches };
         let expected = if stale { self.earlier } else { self.head };
         let batch = LineBatch { kind, lines, records, id };
-        let answer = self.logs().append(&expected, &batch).unwrap();
+        let answer = self.logs().append_batch(&expected, &batch).unwrap();
         self.note(answer)
     }
 }
@@ -156,7 +156,8 @@ proptest! {
                         ..UserErasure::default()
                     };
                     let [file, model] = writers.each_mut().map(|writer| {
-                        let (answer, _) = writer.logs().rewrite(&writer.head, erasure()).unwrap();
+                        let (answer, _) =
+                            writer.logs().rewrite_logs(&writer.head, erasure()).unwrap();
                         writer.note(answer)
                     });
                     prop_assert_eq!(&file, &model);
@@ -167,7 +168,7 @@ proptest! {
                         let epoch = writer.head.epoch;
                         writer.logs = None;
                         if matches!(operation, Operation::EraseUser) {
-                            store.erase(&owner("a")).unwrap();
+                            store.erase_user(&owner("a")).unwrap();
                         }
                         *writer = Writer::open(&**store);
                         let again = writer.head.epoch > epoch;
@@ -182,7 +183,7 @@ proptest! {
             }
             prop_assert_eq!(&file, &model);
             let [files, models] = stores.each_ref().map(|store| {
-                store.users("default", None, 9).unwrap()
+                store.list_users("default", None, 9).unwrap()
             });
             prop_assert!(models.iter().all(|user| files.contains(user)));
         }
@@ -203,7 +204,7 @@ proptest! {
             for id in 0..records {
                 writer.append(LogKind::Messages, &line(LogKind::Messages, id), 1, false);
                 if id + 1 == known {
-                    beginning = writer.logs().sum(LogKind::Messages).unwrap().unwrap();
+                    beginning = writer.logs().log_sum(LogKind::Messages).unwrap().unwrap();
                 }
             }
             writer.logs = None;
@@ -215,7 +216,7 @@ proptest! {
                 disk.put(path, &bytes);
                 at as u64
             });
-            let logs = store.open(&owner("a")).unwrap().0;
+            let logs = store.open_logs(&owner("a")).unwrap().0;
             let shown = lines_behind(&*logs, LogKind::Messages, &beginning);
             if flipped.is_some_and(|at| at < beginning.position.bytes) {
                 prop_assert_eq!(shown, None);
@@ -263,10 +264,10 @@ impl Client {
     /// Reopens and reads the new lines; `true` if `wanted` is among them.
     fn follow(&mut self, store: &dyn LogStore, wanted: Option<&[u8]>) -> bool {
         self.logs = None;
-        let (logs, opened) = store.open(&owner("a")).unwrap();
+        let (logs, opened) = store.open_logs(&owner("a")).unwrap();
         let news = lines_behind(&*logs, LogKind::Messages, &self.known).expect("nobody rewrites");
-        self.head = LogHead { epoch: opened.epoch, ..logs.head().unwrap() };
-        self.known = logs.sum(LogKind::Messages).unwrap().unwrap();
+        self.head = LogHead { epoch: opened.epoch, ..logs.current_head().unwrap() };
+        self.known = logs.log_sum(LogKind::Messages).unwrap().unwrap();
         self.logs = Some(logs);
         wanted.is_some_and(|wanted| news.iter().any(|line| line == wanted))
     }
@@ -283,7 +284,7 @@ impl Client {
         for _attempt in 0..8 {
             let logs = self.logs.as_deref().unwrap();
             let batch = LineBatch { kind: LogKind::Messages, lines: &lines, records: 1, id };
-            let send = || logs.append(&self.head, &batch).unwrap();
+            let send = || logs.append_batch(&self.head, &batch).unwrap();
             let answer = match fate {
                 Fate::Answered => Some(send()),
                 Fate::RequestLost => None,
@@ -326,7 +327,7 @@ fn exactly_once(store: &dyn LogStore, steps: &[(bool, Fate)]) {
         let before = all_lines(logs);
         for (expected, lines, id) in delayed.drain(..) {
             let batch = LineBatch { kind: LogKind::Messages, lines: &lines, records: 1, id };
-            let answer = logs.append(&expected, &batch).unwrap();
+            let answer = logs.append_batch(&expected, &batch).unwrap();
             assert!(
                 matches!(answer, AppendAnswer::Conflict(_)),
                 "its sender was told that it failed"
@@ -335,7 +336,7 @@ fn exactly_once(store: &dyn LogStore, steps: &[(bool, Fate)]) {
         assert_eq!(all_lines(logs), before);
     }
     clients.iter_mut().for_each(|client| client.logs = None);
-    let [written, ..] = all_lines(&*store.open(&owner("a")).unwrap().0);
+    let [written, ..] = all_lines(&*store.open_logs(&owner("a")).unwrap().0);
     let distinct: HashSet<&Vec<u8>> = written.iter().collect();
     assert_eq!(distinct.len(), written.len(), "a line stands there twice");
     for client in &clients {

@@ -30,16 +30,16 @@ fn the_first_note_of_a_request_counts_for_every_process() {
     let disk = disk();
     let [one, two] = [(), ()].map(|()| RequestLog::new(Path::new("/m")));
     let begin = |log: &RequestLog, body: &[u8]| {
-        log.note(&disk, &note(b"a", body, RequestStep::Begun)).unwrap()
+        log.note_step(&disk, &note(b"a", body, RequestStep::Begun)).unwrap()
     };
     assert_eq!(begin(&one, b"x"), known(b"x", None));
     assert_eq!(begin(&two, b"y"), known(b"x", None));
     let done = |log: &RequestLog, text| {
-        log.note(&disk, &note(b"a", b"x", RequestStep::Done(text))).unwrap()
+        log.note_step(&disk, &note(b"a", b"x", RequestStep::Done(text))).unwrap()
     };
     assert_eq!(done(&two, "1"), known(b"x", Some("1")));
     assert_eq!(done(&one, "2"), known(b"x", Some("1")));
-    let refused = one.note(&disk, &note(b"a", b"x", RequestStep::Refused)).unwrap();
+    let refused = one.note_step(&disk, &note(b"a", b"x", RequestStep::Refused)).unwrap();
     assert_eq!(refused, known(b"x", Some("1")), "what is done stays done");
     assert_eq!(begin(&RequestLog::new(Path::new("/m")), b"z"), known(b"x", Some("1")));
 }
@@ -48,25 +48,25 @@ fn the_first_note_of_a_request_counts_for_every_process() {
 fn a_refused_request_leaves_its_name_free() {
     let disk = disk();
     let log = RequestLog::new(Path::new("/m"));
-    log.note(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
-    assert_eq!(log.note(&disk, &note(b"a", b"x", RequestStep::Refused)).unwrap(), None);
+    log.note_step(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
+    assert_eq!(log.note_step(&disk, &note(b"a", b"x", RequestStep::Refused)).unwrap(), None);
     let again = note(b"a", b"y", RequestStep::Begun);
-    assert_eq!(log.note(&disk, &again).unwrap(), known(b"y", None));
+    assert_eq!(log.note_step(&disk, &again).unwrap(), known(b"y", None));
 }
 
 #[test]
 fn a_request_is_known_for_a_day_and_gone_after_two() {
     let disk = disk();
     let log = RequestLog::new(Path::new("/m"));
-    log.note(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
+    log.note_step(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
     let later = |days: i64, body| RequestNote {
         at: on(DAY + days),
         ..note(b"a", body, RequestStep::Begun)
     };
-    assert_eq!(log.note(&disk, &later(1, b"y")).unwrap(), known(b"x", None));
-    assert_eq!(log.note(&disk, &later(2, b"y")).unwrap(), known(b"y", None));
+    assert_eq!(log.note_step(&disk, &later(1, b"y")).unwrap(), known(b"x", None));
+    assert_eq!(log.note_step(&disk, &later(2, b"y")).unwrap(), known(b"y", None));
     let another = RequestNote { at: on(DAY + 4), ..note(b"b", b"x", RequestStep::Begun) };
-    log.note(&disk, &another).unwrap();
+    log.note_step(&disk, &another).unwrap();
     let files: Vec<_> = disk.files().into_keys().collect();
     assert_eq!(files, [Path::new("/m/requests").join(format!("{}.jsonl", DAY + 4))]);
     assert_eq!(log.state.lock().known.len(), 1);
@@ -76,18 +76,18 @@ fn a_request_is_known_for_a_day_and_gone_after_two() {
 fn bad_lines_are_skipped_and_counted() {
     let disk = disk();
     let log = RequestLog::new(Path::new("/m"));
-    log.note(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
-    let path = log.path(DAY);
+    log.note_step(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
+    let path = log.day_path(DAY);
     // A line of noise, and the beginning of a line whose process died.
-    disk.open_append(&path).unwrap().append(b"noise\n{\"request\":\"6").unwrap();
+    disk.open_append(&path).unwrap().append_bytes(b"noise\n{\"request\":\"6").unwrap();
     let two = RequestLog::new(Path::new("/m"));
     for log in [&log, &two] {
         let begun = note(b"b", b"y", RequestStep::Begun);
-        assert_eq!(log.note(&disk, &begun).unwrap(), known(b"y", None));
+        assert_eq!(log.note_step(&disk, &begun).unwrap(), known(b"y", None));
         let again = note(b"a", b"z", RequestStep::Begun);
-        assert_eq!(log.note(&disk, &again).unwrap(), known(b"x", None));
+        assert_eq!(log.note_step(&disk, &again).unwrap(), known(b"x", None));
     }
-    let problems = log.problems(&disk).unwrap();
+    let problems = log.find_problems(&disk).unwrap();
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].message, "bad lines in the record of requests: 2");
 }
@@ -97,24 +97,24 @@ fn a_file_that_is_removed_or_replaced_is_read_again() {
     let disk = disk();
     let log = RequestLog::new(Path::new("/m"));
     for step in [RequestStep::Begun, RequestStep::Done("1")] {
-        log.note(&disk, &note(b"a", b"x", step)).unwrap();
+        log.note_step(&disk, &note(b"a", b"x", step)).unwrap();
     }
-    disk.remove_file(&log.path(DAY)).unwrap();
+    disk.remove_file(&log.day_path(DAY)).unwrap();
     let begun = note(b"a", b"y", RequestStep::Begun);
-    assert_eq!(log.note(&disk, &begun).unwrap(), known(b"y", None));
+    assert_eq!(log.note_step(&disk, &begun).unwrap(), known(b"y", None));
 }
 
 #[test]
 fn on_a_full_disk_a_request_is_not_noted_and_later_it_is() {
     let disk = disk();
     let log = RequestLog::new(Path::new("/m"));
-    log.note(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
+    log.note_step(&disk, &note(b"a", b"x", RequestStep::Begun)).unwrap();
     disk.limit(Some(1));
     let begun = note(b"b", b"x", RequestStep::Begun);
-    let error = log.note(&disk, &begun).unwrap_err();
+    let error = log.note_step(&disk, &begun).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     disk.limit(None);
-    assert_eq!(log.note(&disk, &begun).unwrap(), known(b"x", None));
+    assert_eq!(log.note_step(&disk, &begun).unwrap(), known(b"x", None));
 }
 
 #[cfg(unix)]
@@ -141,19 +141,27 @@ fn whatever_stands_in_its_place_is_replaced_and_never_followed() {
             let (backend, log) = (RealBackend::new(&root), RequestLog::new(&root));
             let path = if inside {
                 fs_err::create_dir(log.directory()).unwrap();
-                log.path(DAY)
+                log.day_path(DAY)
             } else {
                 log.directory()
             };
             put(&path, &outside);
             let is_plain = what == "garbage" && inside || what == "folder" && !inside;
-            assert_eq!(log.problems(&backend).unwrap().len(), usize::from(!is_plain), "{what}");
+            assert_eq!(
+                log.find_problems(&backend).unwrap().len(),
+                usize::from(!is_plain),
+                "{what}"
+            );
             for step in [RequestStep::Begun, RequestStep::Done("1")] {
-                log.note(&backend, &note(b"a", b"x", step)).unwrap();
+                log.note_step(&backend, &note(b"a", b"x", step)).unwrap();
             }
             let other = RequestLog::new(&root);
             let begun = note(b"a", b"y", RequestStep::Begun);
-            assert_eq!(other.note(&backend, &begun).unwrap(), known(b"x", Some("1")), "{what}");
+            assert_eq!(
+                other.note_step(&backend, &begun).unwrap(),
+                known(b"x", Some("1")),
+                "{what}"
+            );
             assert_eq!(fs_err::read_dir(&outside).unwrap().count(), 1, "{what}");
             assert_eq!(fs_err::read(outside.join("kept")).unwrap(), b"kept", "{what}");
         }
@@ -165,11 +173,11 @@ fn whatever_stands_in_its_place_is_replaced_and_never_followed() {
 fn a_folder_with_files_is_left_and_named() {
     let place = TempDir::new();
     let (backend, log) = (RealBackend::new(place.path()), RequestLog::new(place.path()));
-    fs_err::create_dir_all(log.path(DAY).join("of somebody")).unwrap();
+    fs_err::create_dir_all(log.day_path(DAY).join("of somebody")).unwrap();
     let begun = note(b"a", b"x", RequestStep::Begun);
-    let error = log.note(&backend, &begun).unwrap_err();
-    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*log.path(DAY))));
-    assert_eq!(log.problems(&backend).unwrap()[0].path, log.path(DAY));
+    let error = log.note_step(&backend, &begun).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*log.day_path(DAY))));
+    assert_eq!(log.find_problems(&backend).unwrap()[0].path, log.day_path(DAY));
 }
 
 fn steps() -> impl Strategy<Value = Vec<(usize, u8, u8, u8)>> {
@@ -190,7 +198,7 @@ proptest! {
             };
             let (name, body) = ([name], [body]);
             let note = note(&name, &body, step);
-            let answer = logs[process].note(&disk, &note).unwrap();
+            let answer = logs[process].note_step(&disk, &note).unwrap();
             prop_assert_eq!(answer, model.note_request(&note).unwrap());
         }
     }

@@ -6,7 +6,7 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::ids::vector_key;
 use crate::pack::ColumnPacker;
-use crate::store::files::temporary;
+use crate::store::files::temporary_path;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, Random};
 use crate::store::{OpenMode, Store};
 
@@ -59,15 +59,18 @@ type Content = (String, Vec<(Vec<VectorKey>, Matrix<'static>)>);
 
 fn content(store: &Store, user: &str) -> Result<Option<Content>, String> {
     let (owner, message) = (owner(user), |problem: crate::model::StoreProblem| problem.message);
-    let Some(segment) = store.segment(&owner).map_err(message)? else { return Ok(None) };
-    let mut pack = segment.pack(0).ok_or("no pack")?;
+    let Some(segment) = store.open_segment(&owner).map_err(message)? else { return Ok(None) };
+    let mut pack = segment.open_pack(0).ok_or("no pack")?;
     let text = pack.text().ok_or("a pack is damaged")?;
     let numbers: Vec<u32> = pack.column().ok_or("a pack is damaged")?;
     if numbers != [7, 8] || !pack.ends_whole() {
         return Err("a pack is damaged".into());
     }
     let part = |number| {
-        Ok((segment.keys(number).map_err(message)?, segment.vectors(number).map_err(message)?))
+        Ok((
+            segment.read_keys(number).map_err(message)?,
+            segment.read_vectors(number).map_err(message)?,
+        ))
     };
     Ok(Some((text, (0..4).map(part).collect::<Result<_, String>>()?)))
 }
@@ -153,7 +156,7 @@ fn a_write_that_fails_anywhere_leaves_the_old_segment_or_the_new_one() {
                 (content(&store, "a"), bytes(&disk).len()),
                 (new.clone(), bytes(&saved(2.0, "new")).len())
             );
-            assert!(!disk.inner().files().contains_key(&temporary(Path::new(PATH))));
+            assert!(!disk.inner().files().contains_key(&temporary_path(Path::new(PATH))));
             if !has_failed {
                 break;
             }
@@ -168,7 +171,7 @@ fn a_write_that_fails_anywhere_leaves_the_old_segment_or_the_new_one() {
         disk.inner().limit(None);
         assert!(outcome.as_ref().err().is_none_or(|error| error.kind() == ErrorKind::Io));
         check(&disk, room as u64, outcome.is_ok(), &format!("{room} bytes of room"));
-        assert!(!disk.inner().files().contains_key(&temporary(Path::new(PATH))));
+        assert!(!disk.inner().files().contains_key(&temporary_path(Path::new(PATH))));
         if outcome.is_ok() {
             break;
         }
@@ -181,7 +184,7 @@ fn a_beginning_of_the_new_file_is_never_taken_for_it() {
     let (disk, new) = (saved(1.0, "old"), bytes(&saved(2.0, "new")));
     let (store, old) = (store(&disk), content(&store(&disk), "a"));
     for end in 0..=new.len() {
-        disk.inner().put(temporary(Path::new(PATH)), &new[..end]);
+        disk.inner().put(temporary_path(Path::new(PATH)), &new[..end]);
         assert_eq!(content(&store, "a"), old);
     }
     store.save_segment(&owner("a"), segment(2.0, "new")).unwrap();
@@ -224,7 +227,7 @@ fn a_footer_that_contradicts_the_file_is_refused() {
 fn another_model_is_named() {
     let disk = saved(1.0, "a text");
     let (store, owner) = (store(&disk), owner("a"));
-    let segment = store.segment(&owner).unwrap().unwrap();
+    let segment = store.open_segment(&owner).unwrap().unwrap();
     let check = |model, dimension| segment.check_model(model, dimension);
     assert_eq!(
         check("ada", Some(1536)).unwrap_err().to_string(),
@@ -245,7 +248,7 @@ fn another_model_is_named() {
 fn a_segment_that_cant_be_read_is_a_problem_and_not_an_error() {
     let disk = Disk::new(MemoryBackend::new());
     disk.create_dir_all(Path::new(PATH)).unwrap();
-    let problem = store(&disk).segment(&owner("a")).unwrap_err();
+    let problem = store(&disk).open_segment(&owner("a")).unwrap_err();
     assert_eq!((problem.path, problem.mended), (PathBuf::from(PATH), true));
     assert_eq!(problem.message, "the segment can't be read: is a directory");
 }

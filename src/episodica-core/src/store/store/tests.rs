@@ -52,10 +52,11 @@ fn writers_share_a_store_and_who_has_it_alone_is_named() {
     drop(stores);
     let backend = RealBackend::new(place.path());
     let lock = StoreLayout::new(place.path()).lock_path();
-    let holder = LockHolder::this_process(clock().now()).line().unwrap();
+    let holder = LockHolder::this_process(clock().now()).lock_line().unwrap();
     let alone = backend.try_lock(&lock, LockShare::Alone, &holder).unwrap().unwrap();
     let patience = std::time::Duration::from_millis(20);
-    let error = lock::acquire(&backend, &StoreLayout::new(place.path()), &holder, patience).err();
+    let error =
+        lock::acquire_lock(&backend, &StoreLayout::new(place.path()), &holder, patience).err();
     let error = error.unwrap();
     let pid = std::process::id();
     let expected = format!(
@@ -79,18 +80,18 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     first.append_messages(&[message(0, "one")], &[]).unwrap();
     assert!(!second.is_current().unwrap());
     assert_eq!(second.try_append_messages(&[message(0, "two")]).unwrap(), None);
-    let behind = second.follow().unwrap().unwrap();
+    let behind = second.load_appended().unwrap().unwrap();
     assert_eq!((behind.messages.len(), behind.next_seq), (1, 1));
     second.append_messages(&[message(1, "two")], &[]).unwrap();
     assert!(second.is_current().unwrap() && !first.is_current().unwrap());
     let texts = |loaded: &LoadedUser| {
         loaded.messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(texts(&first.follow().unwrap().unwrap()), ["two"]);
+    assert_eq!(texts(&first.load_appended().unwrap().unwrap()), ["two"]);
     // Logs can't be followed across an erasure.
     let erasure = UserErasure { messages: vec!["m0".into()], ..UserErasure::default() };
-    first.erase(erasure).unwrap();
-    assert!(!second.is_current().unwrap() && second.follow().unwrap().is_none());
+    first.erase_records(erasure).unwrap();
+    assert!(!second.is_current().unwrap() && second.load_appended().unwrap().is_none());
     assert!(first.is_current().unwrap(), "its own view took part in the erasure");
     first.append_messages(&[message(2, "three")], &[]).unwrap();
     // A writer that stopped half-way must open the user again.
@@ -98,8 +99,10 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     first.append_messages(&[message(3, "four")], &[]).unwrap();
     let refused = late.append_messages(&[message(3, "five")], &[]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
-    assert!(!late.is_current().unwrap() && late.follow().unwrap().is_none());
-    first.erase(UserErasure { messages: vec!["m3".into()], ..UserErasure::default() }).unwrap();
+    assert!(!late.is_current().unwrap() && late.load_appended().unwrap().is_none());
+    first
+        .erase_records(UserErasure { messages: vec!["m3".into()], ..UserErasure::default() })
+        .unwrap();
     assert_eq!(texts(&one.open_user(&owner("alice")).unwrap().1), ["two", "three"]);
 }
 
@@ -113,17 +116,17 @@ fn a_line_that_a_killed_writer_left_unfinished_is_cut_off_by_the_next_to_append(
     let (second, _) = other.open_user(&owner("alice")).unwrap();
     let path = one.layout().log_path(&owner("alice"), LogKind::Messages);
     let whole = disk.files().remove(&path).unwrap();
-    disk.open_append(&path).unwrap().append(b"{\"message_id\":\"torn").unwrap();
+    disk.open_append(&path).unwrap().append_bytes(b"{\"message_id\":\"torn").unwrap();
     // A reader can't tell it from a line that is being written.
-    assert!(second.follow().unwrap().unwrap().is_empty());
+    assert!(second.load_appended().unwrap().unwrap().is_empty());
     assert_ne!(disk.files()[&path], whole);
     {
-        let _hold = second.hold().unwrap();
-        assert!(second.follow().unwrap().unwrap().is_empty());
+        let _hold = second.exclude_writers().unwrap();
+        assert!(second.load_appended().unwrap().unwrap().is_empty());
         assert_eq!(disk.files()[&path], whole);
         second.append_messages(&[message(1, "two")], &[]).unwrap();
     }
-    assert_eq!(first.follow().unwrap().unwrap().messages.len(), 1);
+    assert_eq!(first.load_appended().unwrap().unwrap().messages.len(), 1);
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn an_append_that_fails_leaves_others_no_line_that_was_taken_back() {
         }
         // Readers must not keep lines that were removed again.
         if second.is_current().unwrap() {
-            assert!(second.follow().unwrap().is_some_and(|behind| behind.is_empty()));
+            assert!(second.load_appended().unwrap().is_some_and(|behind| behind.is_empty()));
         }
     }
     assert!(failures > 3, "{failures}");
@@ -286,8 +289,8 @@ fn use_everything(root: &Path) {
         if let Ok((user, _)) = store.open_user(&owner("alice")) {
             let _ = user.append_messages(&[message(1, "more")], &[]);
         }
-        let _ = store.segment(&owner("alice"));
-        let _ = (store.answers(&owner("alice")), store.trace(&owner("alice")));
+        let _ = store.open_segment(&owner("alice"));
+        let _ = (store.open_answers(&owner("alice")), store.open_trace(&owner("alice")));
         let _ = store.dead_letters(&owner("alice"));
         store.check_files(DEFAULT_TENANT).unwrap();
         let _ = store.erase_user(&owner("alice"));
@@ -304,14 +307,14 @@ fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
         let mut paths = vec![layout.format_path(), layout.lock_path(), layout.segment_path(&alice)];
         for kind in LogKind::ALL {
             let log = layout.log_path(&alice, kind);
-            paths.extend([crate::store::files::temporary(&log), log.clone()]);
+            paths.extend([crate::store::files::temporary_path(&log), log.clone()]);
             paths.push(crate::store::quarantine::path_for(&log));
             paths.push(log.parent().unwrap().to_owned());
         }
         let sides = crate::store::SideFile::ALL;
         paths.extend(sides.map(|side| layout.side_path(&alice, side)));
-        paths.push(layout.intents().join("00.json"));
-        paths.push(layout.intents());
+        paths.push(layout.intents_directory().join("00.json"));
+        paths.push(layout.intents_directory());
         paths
     };
     let cases = paths(Path::new("/")).len();
@@ -343,7 +346,7 @@ fn a_user_whose_logs_are_rewritten_meanwhile_is_opened_again() {
     let store = on(&MemoryBackend::new(), OpenMode::ReadWrite).unwrap();
     let open = |refusals: usize| {
         let times = std::cell::Cell::new(0);
-        let opened = store.mending(|| {
+        let opened = store.retry_opening(|| {
             times.set(times.get() + 1);
             let refused = Error::new(ErrorKind::Conflict, "the logs were rewritten");
             if times.get() > refusals { Ok(()) } else { Err(refused) }
@@ -371,7 +374,7 @@ fn a_directory_that_another_process_has_just_removed_is_made_again() {
         let (user, _) = store.open_user(&long).unwrap();
         user.append_messages(&[message(0, "a"), message(1, "b")], &[]).unwrap();
         let gone = UserErasure { messages: vec!["m0".to_owned()], ..UserErasure::default() };
-        user.erase(gone).unwrap();
+        user.erase_records(gone).unwrap();
         drop(user);
         store.erase_user(&long).unwrap();
         assert_eq!(disk.failures(), u64::from(number.is_some()));

@@ -154,12 +154,12 @@ struct CountdownFile {
 }
 
 impl BackendFile for CountdownFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(error) = step(&self.countdown, format!("append {}", bytes.len())) {
-            self.inner.append(&bytes[..bytes.len() / 2])?;
+            self.inner.append_bytes(&bytes[..bytes.len() / 2])?;
             return Err(error);
         }
-        self.inner.append(bytes)
+        self.inner.append_bytes(bytes)
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
@@ -167,16 +167,16 @@ impl BackendFile for CountdownFile {
         self.inner.sync_data()
     }
 
-    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+    fn truncate_to(&mut self, bytes: u64) -> io::Result<()> {
         step(&self.countdown, format!("truncate {bytes}"))?;
-        self.inner.truncate(bytes)
+        self.inner.truncate_to(bytes)
     }
 }
 
 impl<B: FileBackend> FileBackend for CountdownBackend<B> {
-    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+    fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         self.step("stat", path)?;
-        self.inner.stat(path)
+        self.inner.stat_path(path)
     }
 
     fn list_dir(&self, path: &Path) -> io::Result<Vec<(String, EntryKind)>> {
@@ -211,9 +211,9 @@ impl<B: FileBackend> FileBackend for CountdownBackend<B> {
         self.inner.sync_dir(path)
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.step("rename", from)?;
-        self.inner.rename(from, to)
+        self.inner.rename_file(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

@@ -80,7 +80,7 @@ impl MemoryUserLogs {
 }
 
 impl LogStore for MemoryLogs {
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
+    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
         let logs = MemoryUserLogs {
             owner: owner.clone(),
             users: Arc::clone(&self.users),
@@ -94,7 +94,7 @@ impl LogStore for MemoryLogs {
         Ok((Box::new(logs), head))
     }
 
-    fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+    fn list_users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let users = self.users.lock();
         let known = users
             .iter()
@@ -108,7 +108,7 @@ impl LogStore for MemoryLogs {
             .collect())
     }
 
-    fn erase(&self, owner: &Owner) -> Result<usize> {
+    fn erase_user(&self, owner: &Owner) -> Result<usize> {
         let mut users = self.users.lock();
         let Some(state) = users.get_mut(owner) else { return Ok(0) };
         let was_there = state.lines.iter().any(|lines| !lines.is_empty());
@@ -118,18 +118,18 @@ impl LogStore for MemoryLogs {
         Ok(usize::from(was_there))
     }
 
-    fn tenants(&self) -> Result<Vec<String>> {
+    fn list_tenants(&self) -> Result<Vec<String>> {
         let users = self.users.lock();
         let mut tenants: Vec<String> = users.keys().map(|owner| owner.tenant.clone()).collect();
         tenants.dedup();
         Ok(tenants)
     }
 
-    fn has(&self, owner: &Owner) -> Result<bool> {
-        Ok(!self.ends(owner)?.is_nobody())
+    fn has_user(&self, owner: &Owner) -> Result<bool> {
+        Ok(!self.log_ends(owner)?.is_nobody())
     }
 
-    fn ends(&self, owner: &Owner) -> Result<LogEnds> {
+    fn log_ends(&self, owner: &Owner) -> Result<LogEnds> {
         let users = self.users.lock();
         let Some(state) = users.get(owner) else { return Ok(LogEnds::default()) };
         let end =
@@ -138,7 +138,7 @@ impl LogStore for MemoryLogs {
         Ok(LogEnds { generation: state.head.generation, files })
     }
 
-    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+    fn read_slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
         let users = self.users.lock();
         let lines = users.get(owner).map(|state| &state.lines[kind as usize]);
         let bytes = lines.into_iter().flatten().flat_map(|line| line.iter().chain(b"\n"));
@@ -149,7 +149,7 @@ impl LogStore for MemoryLogs {
         Ok(false)
     }
 
-    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+    fn read_uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
         Ok(self.users.lock().get(owner).map(|state| state.uses.clone()).unwrap_or_default())
     }
 
@@ -166,42 +166,43 @@ impl LogStore for MemoryLogs {
     fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>> {
         let mut requests = self.requests.lock();
         let mut known = requests.remove(note.name);
-        RequestLine::of(note).apply(&mut known);
+        RequestLine::from_note(note).apply_to(&mut known);
         requests.extend(known.clone().map(|known| (note.name.to_vec(), known)));
         Ok(known)
     }
 
-    fn medium(&self) -> LogMedium {
+    fn log_medium(&self) -> LogMedium {
         LogMedium { name: "memory", place: PathBuf::new(), version: None, failure: None }
     }
 }
 
 impl UserLogs for MemoryUserLogs {
-    fn mode(&self) -> OpenMode {
+    fn open_mode(&self) -> OpenMode {
         OpenMode::ReadWrite
     }
 
-    fn head(&self) -> Result<LogHead> {
+    fn current_head(&self) -> Result<LogHead> {
         Ok(self.with(|state| state.head()))
     }
 
-    fn seen(&self) -> LogHead {
+    fn seen_head(&self) -> LogHead {
         *self.seen.lock()
     }
 
     fn is_current(&self) -> Result<bool> {
-        let (head, seen) = (self.head()?, self.seen());
+        let (head, seen) = (self.current_head()?, self.seen_head());
         Ok((head.generation, head.ends) == (seen.generation, seen.ends))
     }
 
-    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>> {
+    fn visit_appended(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>> {
         let (head, lines) = self.with(|state| (state.head(), state.lines.clone()));
-        let seen = self.seen();
+        let seen = self.seen_head();
         if head.generation != seen.generation {
             return Ok(None);
         }
         for kind in LogKind::ALL {
-            for (at, bytes) in lines[kind as usize].iter().enumerate().skip(seen.end(kind) as usize)
+            for (at, bytes) in
+                lines[kind as usize].iter().enumerate().skip(seen.log_end(kind) as usize)
             {
                 if visit(kind, RawLine { number: at as u64 + 1, offset: 0, bytes }).is_err() {
                     return Ok(None);
@@ -212,11 +213,16 @@ impl UserLogs for MemoryUserLogs {
         Ok(Some(head))
     }
 
-    fn hold(&self) -> Result<Hold<'_>> {
+    fn exclude_writers(&self) -> Result<Hold<'_>> {
         Ok(Box::new(Nothing))
     }
 
-    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>> {
+    fn visit_after(
+        &self,
+        kind: LogKind,
+        known: &LogSum,
+        visit: Visit<'_>,
+    ) -> Result<Option<LogRecovery>> {
         let lines = self.with(|state| state.lines[kind as usize].clone());
         let before = known.position.records as usize;
         if lines.len() < before || sum(&lines[..before]) != *known {
@@ -233,11 +239,11 @@ impl UserLogs for MemoryUserLogs {
         Ok(Some(LogRecovery { records, ..LogRecovery::default() }))
     }
 
-    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
+    fn append_batch(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
         Ok(self.with(|state| {
             let present = state.head();
             if (present.generation, present.epoch) != (expected.generation, expected.epoch)
-                || present.end(batch.kind) != expected.end(batch.kind)
+                || present.log_end(batch.kind) != expected.log_end(batch.kind)
             {
                 return AppendAnswer::Conflict(present);
             }
@@ -249,7 +255,11 @@ impl UserLogs for MemoryUserLogs {
         }))
     }
 
-    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)> {
+    fn rewrite_logs(
+        &self,
+        expected: &LogHead,
+        erasure: UserErasure,
+    ) -> Result<(AppendAnswer, usize)> {
         self.with(|state| {
             let present = state.head();
             if (present.generation, present.epoch) != (expected.generation, expected.epoch) {
@@ -290,19 +300,19 @@ impl UserLogs for MemoryUserLogs {
         Ok(())
     }
 
-    fn position(&self, kind: LogKind) -> LogPosition {
+    fn log_position(&self, kind: LogKind) -> LogPosition {
         self.with(|state| sum(&state.lines[kind as usize]).position)
     }
 
-    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
+    fn log_sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
         Ok(Some(self.with(|state| sum(&state.lines[kind as usize]))))
     }
 
-    fn check(&self) -> Result<Vec<StoreProblem>> {
+    fn find_damage(&self) -> Result<Vec<StoreProblem>> {
         Ok(Vec::new())
     }
 
-    fn path(&self, kind: LogKind) -> PathBuf {
+    fn log_path(&self, kind: LogKind) -> PathBuf {
         kind.name().into()
     }
 

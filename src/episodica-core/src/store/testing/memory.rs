@@ -217,7 +217,7 @@ struct MemoryFile {
 }
 
 impl BackendFile for MemoryFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state.lock();
         if state.capacity.is_some_and(|capacity| state.used() + bytes.len() > capacity) {
             return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
@@ -234,7 +234,7 @@ impl BackendFile for MemoryFile {
         Ok(())
     }
 
-    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
+    fn truncate_to(&mut self, bytes: u64) -> io::Result<()> {
         let inode = &mut self.state.lock().inodes[self.inode];
         inode.live.resize(bytes as usize, 0);
         inode.changes += 1;
@@ -265,7 +265,7 @@ impl FileBackend for MemoryBackend {
         self.state.lock().network
     }
 
-    fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
+    fn stat_path(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         let state = self.state.lock();
         Ok(state.live.get(path).map(|node| match node {
             Node::Directory => {
@@ -343,7 +343,7 @@ impl FileBackend for MemoryBackend {
         Ok(())
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
         state.check_parent(to)?;
         let inode = state.file(from)?;
@@ -387,14 +387,14 @@ impl FileBackend for MemoryBackend {
                 _ => return Ok(None),
             }
         }
-        if self.stat(path)?.is_none() {
+        if self.stat_path(path)?.is_none() {
             self.create_new(path)?;
         }
-        if share == LockShare::Alone && self.read(path)? != holder.as_bytes() {
+        if share == LockShare::Alone && self.read_file(path)? != holder.as_bytes() {
             let mut file = self.open_append(path)?;
-            file.truncate(0)?;
+            file.truncate_to(0)?;
             // On a full disk the lock is valid too, but the file does not name the holder.
-            let _ = file.append(holder.as_bytes());
+            let _ = file.append_bytes(holder.as_bytes());
         }
         Ok(Some(Box::new(MemoryLock { state: Arc::clone(&self.state), path: path.to_owned() })))
     }
@@ -469,14 +469,14 @@ mod tests {
         disk.create_dir_all(Path::new("/s")).unwrap();
         let (kept, lost) = (Path::new("/s/kept"), Path::new("/s/lost"));
         let mut file = disk.create_new(kept).unwrap();
-        file.append(b"one").unwrap();
+        file.append_bytes(b"one").unwrap();
         file.sync_data().unwrap();
         disk.sync_dir(Path::new("/s")).unwrap();
-        file.append(b"two").unwrap();
+        file.append_bytes(b"two").unwrap();
         disk.create_new(lost).unwrap().sync_data().unwrap();
         let after = disk.after_power_cut();
         assert_eq!(after.files(), BTreeMap::from([(kept.to_owned(), b"one".to_vec())]));
-        assert_eq!(disk.read(kept).unwrap(), b"onetwo");
+        assert_eq!(disk.read_file(kept).unwrap(), b"onetwo");
     }
 
     #[test]
@@ -484,11 +484,11 @@ mod tests {
         let disk = MemoryBackend::new();
         disk.put("/s/a", b"old");
         let mut file = disk.create_new(Path::new("/s/a.tmp")).unwrap();
-        file.append(b"new").unwrap();
+        file.append_bytes(b"new").unwrap();
         file.sync_data().unwrap();
-        disk.rename(Path::new("/s/a.tmp"), Path::new("/s/a")).unwrap();
-        assert_eq!(disk.after_power_cut().read(Path::new("/s/a")).unwrap(), b"old");
+        disk.rename_file(Path::new("/s/a.tmp"), Path::new("/s/a")).unwrap();
+        assert_eq!(disk.after_power_cut().read_file(Path::new("/s/a")).unwrap(), b"old");
         disk.sync_dir(Path::new("/s")).unwrap();
-        assert_eq!(disk.after_power_cut().read(Path::new("/s/a")).unwrap(), b"new");
+        assert_eq!(disk.after_power_cut().read_file(Path::new("/s/a")).unwrap(), b"new");
     }
 }
