@@ -73,7 +73,7 @@ fn index() -> MessageIndex {
     let mut index = MessageIndex::default();
     for message in messages(MESSAGES) {
         let tokens = StaticTable::shared().token_ids(&message.content);
-        index.add(message, &tokens);
+        index.add_message(message, &tokens);
     }
     index
 }
@@ -99,13 +99,13 @@ fn embedder() -> Box<dyn FnMut()> {
     let texts: Vec<String> = (0..32).map(text).collect();
     Box::new(move || {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        std::hint::black_box(StaticEmbedder.embed(&texts).expect("never fails"));
+        std::hint::black_box(StaticEmbedder.embed_texts(&texts).expect("never fails"));
     })
 }
 
 fn plain_bm25() -> Box<dyn FnMut()> {
     let mut postings = Postings::default();
-    (0..MESSAGES).for_each(|number| postings.add(number as u32, &text(number)));
+    (0..MESSAGES).for_each(|number| postings.add_record(number as u32, &text(number)));
     let query = ParsedQuery::new(QUESTION, &MessageIndex::default(), StaticTable::shared());
     Box::new(move || {
         (0..50).for_each(|_| drop(std::hint::black_box(bm25(&postings, &query.all_terms, BM25_B))))
@@ -122,7 +122,7 @@ fn late_interaction() -> Box<dyn FnMut()> {
     let index = index();
     Box::new(move || {
         let mut question = MaxSim::new(StaticTable::shared(), QUESTION);
-        let sum: f32 = (0..512).map(|slot| question.score(index.tokens(slot))).sum();
+        let sum: f32 = (0..512).map(|slot| question.score(index.token_ids(slot))).sum();
         std::hint::black_box(sum);
     })
 }

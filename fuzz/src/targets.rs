@@ -90,12 +90,12 @@ pub fn dates(data: &[u8]) {
 /// as it stands.
 pub fn model_answer(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let found = json::object(&text);
+    let found = json::read_object(&text);
     if let Ok(serde_json::Value::Object(whole)) = serde_json::from_str::<serde_json::Value>(&text) {
         let found = found.as_ref().expect("a well-formed object is found");
         assert!(!found.salvaged && found.value.len() == whole.len());
     }
-    let items = json::items(&text, "facts");
+    let items = json::read_items(&text, "facts");
     for value in &items.values {
         let line = serde_json::to_string(value).unwrap();
         assert!(line.len() <= 16 * text.len() + 64, "more than was said");

@@ -119,7 +119,7 @@ impl<'a> Matrix<'a> {
     pub fn select(self, places: &[usize]) -> Self {
         match self {
             all if places.iter().copied().eq(0..all.nrows()) => all,
-            all => all.picked(places),
+            all => all.copy_rows(places),
         }
     }
 
@@ -127,8 +127,8 @@ impl<'a> Matrix<'a> {
     ///
     /// # Panics
     /// If a place is out of range.
-    pub fn picked<'b>(&self, places: &[usize]) -> Matrix<'b> {
-        fn copies<A: Clone>(rows: &ArrayView2<'_, A>, places: &[usize]) -> Array2<A> {
+    pub fn copy_rows<'b>(&self, places: &[usize]) -> Matrix<'b> {
+        fn rows_at<A: Clone>(rows: &ArrayView2<'_, A>, places: &[usize]) -> Array2<A> {
             let shape = (places.len(), rows.ncols());
             let mut copies = episodica_simd::room_for(shape.0 * shape.1);
             for place in places {
@@ -140,8 +140,8 @@ impl<'a> Matrix<'a> {
             Array2::from_shape_vec(shape, copies).expect("invariant: rows of one length")
         }
         match self {
-            Self::Single(rows) => copies(&rows.view(), places).into(),
-            Self::Half(rows) => copies(&rows.view(), places).into(),
+            Self::Single(rows) => rows_at(&rows.view(), places).into(),
+            Self::Half(rows) => rows_at(&rows.view(), places).into(),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'a> Matrix<'a> {
     ///
     /// # Panics
     /// If the rows are not in standard layout.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         let numbers = match self {
             Self::Single(rows) => rows.as_slice().map(bytemuck::cast_slice),
             Self::Half(rows) => rows.as_slice().map(bytemuck::cast_slice),
@@ -185,7 +185,7 @@ impl<'a> Matrix<'a> {
     ///
     /// # Errors
     /// Errors of `source`.
-    pub(crate) fn read(
+    pub(crate) fn read_rows(
         source: &mut dyn Read,
         shape: (usize, usize),
         is_half: bool,
@@ -255,12 +255,12 @@ mod tests {
         let rows = ndarray::array![[0.1_f32, 2.0, -0.0], [3.0, f32::MIN_POSITIVE, 5.0]];
         for is_half in [false, true] {
             let matrix = Matrix::from(rows.clone()).in_precision(is_half);
-            let bytes = matrix.bytes();
+            let bytes = matrix.as_bytes();
             assert_eq!(bytes.len(), if is_half { 12 } else { 24 });
-            let (read, sum) = Matrix::read(&mut &bytes[..], (2, 3), is_half).unwrap();
+            let (read, sum) = Matrix::read_rows(&mut &bytes[..], (2, 3), is_half).unwrap();
             assert_eq!((&read, sum), (&matrix, crc32fast::hash(bytes)));
-            assert!(Matrix::read(&mut &bytes[1..], (2, 3), is_half).is_err());
+            assert!(Matrix::read_rows(&mut &bytes[1..], (2, 3), is_half).is_err());
         }
-        assert_eq!(Matrix::from(halves(&rows)).in_precision(false).bytes()[4..8], [0, 0, 0, 64]);
+        assert_eq!(Matrix::from(halves(&rows)).in_precision(false).as_bytes()[4..8], [0, 0, 0, 64]);
     }
 }

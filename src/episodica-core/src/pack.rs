@@ -36,33 +36,33 @@ pub struct ColumnPacker {
 
 impl ColumnPacker {
     /// Appends values.
-    pub fn column<T: NoUninit>(&mut self, values: &[T]) {
-        self.parts([values].into_iter());
+    pub fn push_column<T: NoUninit>(&mut self, values: &[T]) {
+        self.push_parts([values].into_iter());
     }
 
     /// Appends values from several slices as one column.
-    pub fn parts<'a, T: NoUninit>(&mut self, parts: impl Iterator<Item = &'a [T]> + Clone) {
+    pub fn push_parts<'a, T: NoUninit>(&mut self, parts: impl Iterator<Item = &'a [T]> + Clone) {
         let count = parts.clone().map(<[T]>::len).sum();
         let mut bytes = episodica_simd::room_for(count * size_of::<T>());
         parts.for_each(|part| bytes.extend_from_slice(bytemuck::cast_slice(part)));
-        self.append(count, bytes);
+        self.append_values(count, bytes);
     }
 
     /// Appends values that an iterator produces.
-    pub fn values<T: NoUninit>(&mut self, values: impl ExactSizeIterator<Item = T>) {
+    pub fn push_values<T: NoUninit>(&mut self, values: impl ExactSizeIterator<Item = T>) {
         let count = values.len();
         let mut bytes = episodica_simd::room_for(count * size_of::<T>());
         values.for_each(|value| bytes.extend_from_slice(bytemuck::bytes_of(&value)));
-        self.append(count, bytes);
+        self.append_values(count, bytes);
     }
 
     /// Appends bytes without copying them.
-    pub fn bytes(&mut self, bytes: Vec<u8>) {
-        self.append(bytes.len(), bytes);
+    pub fn push_bytes(&mut self, bytes: Vec<u8>) {
+        self.append_values(bytes.len(), bytes);
     }
 
     /// Appends `count` values. A large column becomes a piece of its own.
-    fn append(&mut self, count: usize, values: Vec<u8>) {
+    fn append_values(&mut self, count: usize, values: Vec<u8>) {
         let (count, crc) = ((count as u64).to_le_bytes(), crc32fast::hash(&values).to_le_bytes());
         let head = [&count[..], &crc[..]].concat();
         self.heads.update(&head);
@@ -82,8 +82,8 @@ impl ColumnPacker {
     ///
     /// # Panics
     /// For a map whose keys are not strings.
-    pub fn json<T: Serialize + ?Sized>(&mut self, value: &T) {
-        self.column(&serde_json::to_vec(value).expect("invariant: the value has a JSON form"));
+    pub fn push_json<T: Serialize + ?Sized>(&mut self, value: &T) {
+        self.push_column(&serde_json::to_vec(value).expect("invariant: the value has a JSON form"));
     }
 
     /// The pack, in pieces, and its sum.
@@ -109,7 +109,7 @@ impl<'a> ColumnUnpacker<'a> {
     }
 
     /// The next column.
-    pub fn column<T: Pod>(&mut self) -> Option<Vec<T>> {
+    pub fn next_column<T: Pod>(&mut self) -> Option<Vec<T>> {
         let mut head = [0; HEAD];
         self.source.read_exact(&mut head).ok()?;
         self.heads.update(&head);
@@ -126,13 +126,13 @@ impl<'a> ColumnUnpacker<'a> {
     }
 
     /// The next column, as text.
-    pub fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.column()?).ok()
+    pub fn next_text(&mut self) -> Option<String> {
+        String::from_utf8(self.next_column()?).ok()
     }
 
     /// The next column, as JSON.
-    pub fn json<T: DeserializeOwned>(&mut self) -> Option<T> {
-        serde_json::from_slice(&self.column::<u8>()?).ok()
+    pub fn next_json<T: DeserializeOwned>(&mut self) -> Option<T> {
+        serde_json::from_slice(&self.next_column::<u8>()?).ok()
     }
 
     /// True if this was the expected pack, read to its end.
@@ -149,16 +149,21 @@ mod tests {
 
     fn read(bytes: &[u8], sum: PackSum) -> Option<Columns> {
         let mut unpacker = ColumnUnpacker::new(Box::new(bytes), sum);
-        let columns = (unpacker.column()?, unpacker.text()?, unpacker.json()?, unpacker.column()?);
+        let columns = (
+            unpacker.next_column()?,
+            unpacker.next_text()?,
+            unpacker.next_json()?,
+            unpacker.next_column()?,
+        );
         unpacker.ends_whole().then_some(columns)
     }
 
     fn packed(last: f32) -> (Vec<u8>, PackSum) {
         let mut packer = ColumnPacker::default();
-        packer.column(&[7_u32, 8, 9]);
-        packer.bytes("né".as_bytes().to_vec());
-        packer.json(&("a", 1));
-        packer.column(&[1.5_f32, last]);
+        packer.push_column(&[7_u32, 8, 9]);
+        packer.push_bytes("né".as_bytes().to_vec());
+        packer.push_json(&("a", 1));
+        packer.push_column(&[1.5_f32, last]);
         let (pieces, sum) = packer.finish();
         (pieces.concat(), sum)
     }

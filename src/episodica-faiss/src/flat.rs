@@ -108,19 +108,19 @@ impl VectorIndex for FlatIndex {
         self.rows.as_matrix()
     }
 
-    fn vector(&self, label: u64) -> Option<Array1<f32>> {
+    fn vector_of(&self, label: u64) -> Option<Array1<f32>> {
         Some(self.rows.row_at(self.labels.row_of(label)?).to_single().into())
     }
 
-    fn contains(&self, label: u64) -> bool {
+    fn has_label(&self, label: u64) -> bool {
         self.labels.row_of(label).is_some()
     }
 
-    fn mean(&self) -> Array1<f32> {
+    fn mean_vector(&self) -> Array1<f32> {
         self.mean.mean_of(self.len())
     }
 
-    fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
+    fn add_vectors(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
         let d = self.dimension;
         let vectors = input::checked_rows(&vectors, labels.len(), d)?;
         let vectors = vectors.as_slice().expect("invariant: standard layout");
@@ -157,7 +157,7 @@ impl VectorIndex for FlatIndex {
         Ok(())
     }
 
-    fn remove(&mut self, labels: &[u64]) -> Result<usize> {
+    fn remove_labels(&mut self, labels: &[u64]) -> Result<usize> {
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
@@ -174,7 +174,7 @@ impl VectorIndex for FlatIndex {
         Ok(before - left)
     }
 
-    fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
+    fn search_nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
         let query = input::checked_query(&query, self.dimension)?;
         let query = query.as_slice().expect("invariant: standard layout");
         let k = k.min(self.len());
@@ -213,7 +213,7 @@ impl VectorIndex for FlatIndex {
         }
     }
 
-    fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
+    fn inner_products(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
         input::label_products(query, labels, &self.labels, self.dimension, |query, rows| {
             self.rows.all_rows().inner_products(query, rows)
         })

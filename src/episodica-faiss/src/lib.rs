@@ -9,9 +9,9 @@
 //! use episodica_faiss::FaissFactory;
 //! use ndarray::array;
 //!
-//! let mut index = FaissFactory.create(2)?;
-//! index.add(&[7, 8], array![[1.0, 0.0], [0.6, 0.8]].view())?;
-//! assert_eq!(index.search(array![1.0, 0.0].view(), 1)?, [(7, 1.0)]);
+//! let mut index = FaissFactory.create_index(2)?;
+//! index.add_vectors(&[7, 8], array![[1.0, 0.0], [0.6, 0.8]].view())?;
+//! assert_eq!(index.search_nearest(array![1.0, 0.0].view(), 1)?, [(7, 1.0)]);
 //! # Ok::<(), episodica_core::Error>(())
 //! ```
 
@@ -39,17 +39,17 @@ fn check_dimension(dimension: usize) -> Result<()> {
 }
 
 impl VectorIndexFactory for FaissFactory {
-    fn create(&self, dimension: usize) -> Result<Box<dyn VectorIndex>> {
+    fn create_index(&self, dimension: usize) -> Result<Box<dyn VectorIndex>> {
         check_dimension(dimension)?;
         Ok(Box::new(flat::FlatIndex::new(dimension)?))
     }
 
-    fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
+    fn restore_index(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
         check_dimension(rows.ncols())?;
         Ok(Box::new(flat::FlatIndex::from_stored(labels, rows)?))
     }
 
-    fn version(&self) -> String {
+    fn library_version(&self) -> String {
         format!("FAISS {}", native::faiss_version())
     }
 }

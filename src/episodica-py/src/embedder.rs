@@ -55,7 +55,7 @@ impl CallableEmbedder {
 }
 
 impl Embedder for CallableEmbedder {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         &self.model
     }
 
@@ -69,11 +69,11 @@ impl Embedder for CallableEmbedder {
         true
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         self.calls.counted(self.rows(texts))
     }
 
-    fn health(&self) -> Option<ServiceHealth> {
+    fn service_health(&self) -> Option<ServiceHealth> {
         Some(self.calls.health(&self.model))
     }
 }

@@ -184,7 +184,7 @@ mod _native {
         use episodica_core::index::VectorIndexFactory;
         let info = PyDict::new(py);
         info.set_item("version", env!("CARGO_PKG_VERSION"))?;
-        info.set_item("faiss", episodica_faiss::FaissFactory.version())?;
+        info.set_item("faiss", episodica_faiss::FaissFactory.library_version())?;
         info.set_item("architecture", std::env::consts::ARCH)?;
         info.set_item("operating_system", std::env::consts::OS)?;
         info.set_item("instructions", episodica_simd::SimdLevel::of_this_processor().name())?;

@@ -31,11 +31,11 @@ impl CallableModel {
 }
 
 impl LanguageModel for CallableModel {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         &self.model
     }
 
-    fn complete(
+    fn complete_prompt(
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
@@ -73,7 +73,7 @@ impl LanguageModel for CallableModel {
         })
     }
 
-    fn health(&self) -> ServiceHealth {
+    fn service_health(&self) -> ServiceHealth {
         self.calls.health(&self.model)
     }
 }

@@ -37,8 +37,8 @@ impl Gate {
 }
 
 impl Embedder for Gate {
-    fn model(&self) -> &str {
-        self.words.model()
+    fn model_name(&self) -> &str {
+        self.words.model_name()
     }
 
     fn dimension(&self) -> Option<usize> {
@@ -53,10 +53,10 @@ impl Embedder for Gate {
         true
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let gate = self.is_open.lock().unwrap();
         drop(self.opened.wait_while(gate, |is_open| !*is_open).unwrap());
-        self.words.embed(texts)
+        self.words.embed_texts(texts)
     }
 }
 

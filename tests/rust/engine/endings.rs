@@ -25,7 +25,7 @@ fn disk() -> Disk {
 struct Calling<F>(F);
 
 impl<F: Fn() -> bool + Send + Sync> Embedder for Calling<F> {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         "calling"
     }
 
@@ -37,7 +37,7 @@ impl<F: Fn() -> bool + Send + Sync> Embedder for Calling<F> {
         true
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         if !(self.0)() {
             return Err(Error::new(ErrorKind::Embedding, "not yet"));
         }

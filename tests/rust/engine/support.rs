@@ -185,7 +185,7 @@ fn hash(word: &str) -> usize {
 }
 
 impl Embedder for Words {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         "words-1"
     }
 
@@ -197,7 +197,7 @@ impl Embedder for Words {
         true
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         if texts.iter().any(|text| text.contains(NO_VECTOR)) {
             return Err(Error::new(ErrorKind::Embedding, "this can't be embedded"));
         }
@@ -263,27 +263,27 @@ impl VectorIndex for RowIndex {
         }
     }
 
-    fn vector(&self, label: u64) -> Option<Array1<f32>> {
+    fn vector_of(&self, label: u64) -> Option<Array1<f32>> {
         self.labels.iter().position(|known| *known == label).map(|at| self.rows.row(at).to_owned())
     }
 
-    fn contains(&self, label: u64) -> bool {
+    fn has_label(&self, label: u64) -> bool {
         self.labels.contains(&label)
     }
 
-    fn mean(&self) -> Array1<f32> {
+    fn mean_vector(&self) -> Array1<f32> {
         self.rows.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(self.rows.ncols()))
     }
 
-    fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
-        self.remove(labels)?;
+    fn add_vectors(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()> {
+        self.remove_labels(labels)?;
         self.labels.extend(labels);
         self.rows
             .append(Axis(0), vectors)
             .map_err(|error| Error::new(ErrorKind::Index, error.to_string()))
     }
 
-    fn remove(&mut self, labels: &[u64]) -> Result<usize> {
+    fn remove_labels(&mut self, labels: &[u64]) -> Result<usize> {
         let kept: Vec<usize> =
             (0..self.labels.len()).filter(|at| !labels.contains(&self.labels[*at])).collect();
         let removed = self.labels.len() - kept.len();
@@ -292,7 +292,7 @@ impl VectorIndex for RowIndex {
         Ok(removed)
     }
 
-    fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
+    fn search_nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>> {
         let mut all: Vec<(u64, f32)> =
             self.labels.iter().copied().zip(self.rows.dot(&query)).collect();
         all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -300,8 +300,8 @@ impl VectorIndex for RowIndex {
         Ok(all)
     }
 
-    fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
-        labels.iter().map(|label| self.vector(*label).map(|row| row.dot(&query))).collect()
+    fn inner_products(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
+        labels.iter().map(|label| self.vector_of(*label).map(|row| row.dot(&query))).collect()
     }
 
     fn heap_bytes(&self) -> usize {
@@ -310,15 +310,15 @@ impl VectorIndex for RowIndex {
 }
 
 impl VectorIndexFactory for Rows {
-    fn create(&self, dimension: usize) -> Result<Box<dyn VectorIndex>> {
+    fn create_index(&self, dimension: usize) -> Result<Box<dyn VectorIndex>> {
         Ok(Box::new(RowIndex { labels: Vec::new(), rows: Array2::zeros((0, dimension)) }))
     }
 
-    fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
+    fn restore_index(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
         Ok(Box::new(RowIndex { labels, rows: rows.to_single() }))
     }
 
-    fn version(&self) -> String {
+    fn library_version(&self) -> String {
         "rows".into()
     }
 }

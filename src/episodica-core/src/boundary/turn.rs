@@ -10,8 +10,8 @@ use super::window::{WindowStep, full, segment};
 use crate::config::MemoryConfig;
 use crate::error::Result;
 use crate::llm::{
-    AnswerSchema, ChatPrompt, PromptTemplate, UsagePhase, WindowBudget, conversation, is_chinese,
-    json, render,
+    AnswerSchema, ChatPrompt, PromptTemplate, UsagePhase, WindowBudget, format_conversation,
+    is_chinese, json, render_prompt,
 };
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
@@ -57,10 +57,10 @@ struct TurnValues {
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
 pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatPrompt> {
-    let (system, user) = render(
+    let (system, user) = render_prompt(
         PromptTemplate::Turn,
         is_chinese(messages),
-        &TurnValues { conversation: conversation(messages, budget) },
+        &TurnValues { conversation: format_conversation(messages, budget) },
     )?;
     let schema = json!({
         "type": "object",

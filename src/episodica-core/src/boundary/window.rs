@@ -140,7 +140,7 @@ pub fn read(
     complete: Option<BoundaryReason>,
     config: &MemoryConfig,
 ) -> Option<WindowScan> {
-    let items = json::items(answer, "episodes");
+    let items = json::read_items(answer, "episodes");
     let claims: Vec<ClaimedEpisode> =
         items.values.iter().filter_map(ClaimedEpisode::read).collect();
     let mut repaired = items.lost + items.values.len() - claims.len();
@@ -208,9 +208,10 @@ impl ClaimedEpisode {
         let numbers = value.get("messages").or_else(|| value.get("indexes")).unwrap_or(value);
         let mut messages: Vec<i64> = match numbers {
             Value::Array(numbers) => numbers.iter().filter_map(integer).take(10_000).collect(),
-            named => {
-                json::numbers(named).into_iter().filter_map(|one| i64::try_from(one).ok()).collect()
-            }
+            named => json::read_numbers(named)
+                .into_iter()
+                .filter_map(|one| i64::try_from(one).ok())
+                .collect(),
         };
         if messages.is_empty() {
             let (first, last) = (integer(value.get("first")?)?, integer(value.get("last")?)?);

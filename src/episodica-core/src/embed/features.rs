@@ -38,7 +38,7 @@ pub(super) enum FeatureWeight {
 
 impl FeatureWeight {
     /// Range of feature ids of this weight: the first, and one past the last.
-    const fn range(self) -> (u32, u32) {
+    const fn id_range(self) -> (u32, u32) {
         match self {
             Self::Content => (VOCABULARY as u32, 50_000),
             Self::Part => (50_000, 63_000),
@@ -47,7 +47,7 @@ impl FeatureWeight {
     }
 
     /// The weight of a bucket; `None` for a token of the vocabulary.
-    pub(super) fn of(id: u16) -> Option<Self> {
+    pub(super) fn from_id(id: u16) -> Option<Self> {
         match id {
             0..VOCABULARY => None,
             VOCABULARY..50_000 => Some(Self::Content),
@@ -57,7 +57,7 @@ impl FeatureWeight {
     }
 
     /// Norm of the feature's vector relative to that of a rare word.
-    pub(super) fn share(self) -> f32 {
+    pub(super) fn relative_norm(self) -> f32 {
         match self {
             Self::Content => 1.0,
             Self::Part => 0.4,
@@ -75,11 +75,11 @@ pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u
     };
     for_each_word(text, |word, kind| {
         match kind {
-            WordKind::Run => features.run(word),
-            WordKind::Han => word.chars().for_each(|c| features.unspaced(c)),
+            WordKind::Run => features.add_run(word),
+            WordKind::Han => word.chars().for_each(|c| features.add_unspaced(c)),
             WordKind::Punctuation => {
                 features.before = None;
-                features.ids.extend(pieces.whole(word));
+                features.ids.extend(pieces.whole_word(word));
             }
         }
         if features.ids.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -113,7 +113,7 @@ enum CharacterClass {
     Symbol,
 }
 
-fn writing(c: char) -> CharacterClass {
+fn character_class(c: char) -> CharacterClass {
     match c as u32 {
         ..0x80 if c.is_ascii_alphanumeric() => CharacterClass::Latin,
         _ if is_kana(c) || is_han(c) => CharacterClass::Unspaced,
@@ -132,58 +132,58 @@ fn is_home(word: &str) -> bool {
     word.is_ascii()
         || word
             .chars()
-            .all(|c| matches!(writing(c), CharacterClass::Latin | CharacterClass::Symbol))
+            .all(|c| matches!(character_class(c), CharacterClass::Latin | CharacterClass::Symbol))
 }
 
 impl HashedFeatures<'_> {
     /// A run between spaces.
-    fn run(&mut self, word: &str) {
-        if is_home(word) && self.pieces.split(word, &mut self.ids) {
+    fn add_run(&mut self, word: &str) {
+        if is_home(word) && self.pieces.append_pieces(word, &mut self.ids) {
             self.before = None;
             return;
         }
         // Converts full-width letters to ASCII and recomposes Hangul syllables.
         let folded: Vec<char> = word.nfkc().flat_map(char::to_lowercase).collect();
-        for run in folded.chunk_by(|a, b| writing(*a) == writing(*b)) {
-            let kind = writing(run[0]);
+        for run in folded.chunk_by(|a, b| character_class(*a) == character_class(*b)) {
+            let kind = character_class(run[0]);
             if kind != CharacterClass::Unspaced {
                 self.before = None;
             }
             match kind {
-                CharacterClass::Latin => self.latin(run),
+                CharacterClass::Latin => self.add_latin(run),
                 CharacterClass::Unspaced => self.unspaced_run(run),
-                CharacterClass::Abugida => self.grams(run, 3, FeatureWeight::Part),
-                CharacterClass::Hangul => self.hangul(run),
-                CharacterClass::Spaced => self.spaced(run),
-                CharacterClass::Symbol => run.iter().for_each(|c| self.symbol(*c)),
+                CharacterClass::Abugida => self.add_ngrams(run, 3, FeatureWeight::Part),
+                CharacterClass::Hangul => self.add_hangul(run),
+                CharacterClass::Spaced => self.add_spaced(run),
+                CharacterClass::Symbol => run.iter().for_each(|c| self.add_symbol(*c)),
             }
         }
     }
 
-    fn push(&mut self, chars: &[char], weight: FeatureWeight) {
-        self.ids.push(bucket(chars.iter().copied(), weight));
+    fn add_feature(&mut self, chars: &[char], weight: FeatureWeight) {
+        self.ids.push(feature_bucket(chars.iter().copied(), weight));
     }
 
     /// Every n-gram of `run`, or the run itself if it is shorter.
-    fn grams(&mut self, run: &[char], size: usize, weight: FeatureWeight) {
+    fn add_ngrams(&mut self, run: &[char], size: usize, weight: FeatureWeight) {
         if run.len() < size {
-            return self.push(run, weight);
+            return self.add_feature(run, weight);
         }
-        run.windows(size).for_each(|gram| self.push(gram, weight));
+        run.windows(size).for_each(|gram| self.add_feature(gram, weight));
     }
 
-    fn latin(&mut self, run: &[char]) {
+    fn add_latin(&mut self, run: &[char]) {
         let word: String = run.iter().collect();
-        if !self.pieces.split(&word, &mut self.ids) {
-            self.push(run, FeatureWeight::Content);
+        if !self.pieces.append_pieces(&word, &mut self.ids) {
+            self.add_feature(run, FeatureWeight::Content);
         }
     }
 
     /// Adds the stem, and trigrams with both ends marked. Short words are mostly function words.
-    fn spaced(&mut self, run: &[char]) {
+    fn add_spaced(&mut self, run: &[char]) {
         match run.len() {
-            1 | 2 => return self.push(run, FeatureWeight::Function),
-            3 => self.push(run, FeatureWeight::Part),
+            1 | 2 => return self.add_feature(run, FeatureWeight::Function),
+            3 => self.add_feature(run, FeatureWeight::Part),
             _ => {
                 let word: String = run.iter().collect();
                 let stem = match run[0] as u32 {
@@ -195,28 +195,28 @@ impl HashedFeatures<'_> {
                     }
                     _ => run.to_vec(),
                 };
-                self.push(&stem, FeatureWeight::Content);
+                self.add_feature(&stem, FeatureWeight::Content);
             }
         }
         let marked: Vec<char> =
             ['\u{2}'].into_iter().chain(run.iter().copied()).chain(['\u{3}']).collect();
-        self.grams(&marked, 3, FeatureWeight::Part);
+        self.add_ngrams(&marked, 3, FeatureWeight::Part);
     }
 
     /// Adds the word without trailing particles and endings, and its bigrams.
-    fn hangul(&mut self, run: &[char]) {
+    fn add_hangul(&mut self, run: &[char]) {
         let endings =
             run[2.min(run.len())..].iter().rev().take_while(|c| is_korean_ending(**c)).count();
         let stem = &run[..run.len() - endings];
-        self.push(
+        self.add_feature(
             stem,
             if stem.len() > 1 { FeatureWeight::Content } else { FeatureWeight::Function },
         );
         if stem.len() > 2 {
-            self.grams(stem, 2, FeatureWeight::Part);
+            self.add_ngrams(stem, 2, FeatureWeight::Part);
         }
         if endings > 0 {
-            self.push(&run[stem.len()..], FeatureWeight::Function);
+            self.add_feature(&run[stem.len()..], FeatureWeight::Function);
         }
     }
 
@@ -224,17 +224,17 @@ impl HashedFeatures<'_> {
         // A run of katakana is a word, usually a loanword or a name.
         for word in run.chunk_by(|a, b| is_katakana(*a) == is_katakana(*b)) {
             if word.len() > 2 && is_katakana(word[0]) {
-                self.push(word, FeatureWeight::Content);
+                self.add_feature(word, FeatureWeight::Content);
             }
         }
-        run.iter().for_each(|c| self.unspaced(*c));
+        run.iter().for_each(|c| self.add_unspaced(*c));
     }
 
     /// Adds one Han or kana character, and its bigram with the previous one.
-    fn unspaced(&mut self, c: char) {
+    fn add_unspaced(&mut self, c: char) {
         let before = self.before.replace(c);
         if is_han(c) {
-            self.push(
+            self.add_feature(
                 &[c],
                 if is_particle(c) { FeatureWeight::Function } else { FeatureWeight::Part },
             );
@@ -248,18 +248,18 @@ impl HashedFeatures<'_> {
                 }
                 _ => FeatureWeight::Part,
             };
-            self.push(&[before, c], weight);
+            self.add_feature(&[before, c], weight);
         }
     }
 
-    fn symbol(&mut self, c: char) {
+    fn add_symbol(&mut self, c: char) {
         // Skin tones only modify another emoji.
         if matches!(c as u32, 0x1F3FB..=0x1F3FF) {
             return;
         }
-        match self.pieces.whole(c.encode_utf8(&mut [0; 4])) {
+        match self.pieces.whole_word(c.encode_utf8(&mut [0; 4])) {
             Some(id) => self.ids.push(id),
-            None => self.push(&[c], FeatureWeight::Content),
+            None => self.add_feature(&[c], FeatureWeight::Content),
         }
     }
 }
@@ -283,8 +283,8 @@ fn is_korean_ending(c: char) -> bool {
 }
 
 /// The bucket of a string.
-fn bucket(chars: impl Iterator<Item = char>, weight: FeatureWeight) -> u16 {
-    let (first, end) = weight.range();
+fn feature_bucket(chars: impl Iterator<Item = char>, weight: FeatureWeight) -> u16 {
+    let (first, end) = weight.id_range();
     let offset = mix(fnv1a(chars)) % u64::from(end - first);
     u16::try_from(u64::from(first) + offset).expect("invariant: the ranges end at 65,536")
 }

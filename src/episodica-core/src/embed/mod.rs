@@ -43,7 +43,7 @@ pub(crate) const SHORTEST_CUT: usize = 512;
 
 /// Returns the first two fifths of a text that was too long. A text of exactly twice the maximum
 /// length then needs one cut instead of two.
-pub(crate) fn shortened(text: &str) -> &str {
+pub(crate) fn shortened_text(text: &str) -> &str {
     let wanted = text.len() * 2 / 5;
     let end = (0..=wanted).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     &text[..end]
@@ -53,7 +53,7 @@ pub(crate) fn shortened(text: &str) -> &str {
 pub trait Embedder: Send + Sync {
     /// Model name and version. Stored in manifests, so that vectors of different models are never
     /// mixed.
-    fn model(&self) -> &str;
+    fn model_name(&self) -> &str;
 
     /// Dimension of a vector; `None` until a remote model or a callable has answered once.
     fn dimension(&self) -> Option<usize>;
@@ -73,15 +73,15 @@ pub trait Embedder: Send + Sync {
     /// # Errors
     /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) if the model fails or returns another
     /// shape.
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>>;
 
-    /// [`Embedder::embed`] that can be cancelled. Embedders that call a server stop soon after
-    /// `control` asks for it, and at its deadline.
+    /// [`Embedder::embed_texts`] that can be cancelled. Embedders that call a server stop soon
+    /// after `control` asks for it, and at its deadline.
     ///
     /// # Errors
-    /// As [`Embedder::embed`], and the error of `control`.
+    /// As [`Embedder::embed_texts`], and the error of `control`.
     fn embed_controlled(&self, texts: &[&str], _control: &dyn CallControl) -> Result<Array2<f32>> {
-        self.embed(texts)
+        self.embed_texts(texts)
     }
 
     /// Embeds texts given as tokens of the package's table ([`StaticTable::token_ids`]); `None` if
@@ -92,7 +92,7 @@ pub trait Embedder: Send + Sync {
     }
 
     /// Health of the server or callable; `None` if vectors are computed in this process.
-    fn health(&self) -> Option<ServiceHealth> {
+    fn service_health(&self) -> Option<ServiceHealth> {
         None
     }
 }

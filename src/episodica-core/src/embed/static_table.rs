@@ -6,7 +6,7 @@
 //! [`features`](super::features). The same text gives the same bits on every machine.
 //!
 //! The table also serves late interaction (MaxSim): [`StaticTable::token_ids`] and
-//! [`StaticTable::token`].
+//! [`StaticTable::token_vector`].
 
 use episodica_simd::add_scaled;
 use ndarray::Array2;
@@ -43,10 +43,10 @@ static VOCABULARY_TEXT: &str = include_str!("../../assets/vocab.txt");
 /// Signs of the hashed vectors. The vector of bucket b has the [`STATIC_DIMENSION`] signs that
 /// start at b. Windows of one random sequence are as orthogonal as independent sequences (cosine 0
 /// ± 1/16), and one sequence fits the processor's cache.
-static SIGNS: [i8; BUCKETS + STATIC_DIMENSION] = signs();
+static SIGNS: [i8; BUCKETS + STATIC_DIMENSION] = hash_signs();
 const BUCKETS: usize = 65_536 - VOCABULARY as usize;
 
-const fn signs() -> [i8; BUCKETS + STATIC_DIMENSION] {
+const fn hash_signs() -> [i8; BUCKETS + STATIC_DIMENSION] {
     let mut signs = [0; BUCKETS + STATIC_DIMENSION];
     let mut at = 0;
     while at < signs.len() {
@@ -80,11 +80,11 @@ pub struct StaticTable {
 impl StaticTable {
     /// Returns the table; the first call reads it (a few milliseconds).
     pub fn shared() -> &'static Self {
-        static SHARED: ForkLazy<StaticTable> = ForkLazy::new(StaticTable::read);
+        static SHARED: ForkLazy<StaticTable> = ForkLazy::new(StaticTable::read_asset);
         &SHARED
     }
 
-    fn read() -> Self {
+    fn read_asset() -> Self {
         let tensors = SafeTensors::deserialize(TABLE)
             .expect("invariant: the table in the package is the one a test has checked");
         let data =
@@ -94,7 +94,7 @@ impl StaticTable {
         let scales: Vec<f32> =
             data("scales").as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         let norms: Vec<f32> =
-            rows.iter().zip(&scales).map(|(row, scale)| norm(row) * scale).collect();
+            rows.iter().zip(&scales).map(|(row, scale)| row_norm(row) * scale).collect();
         let mut sorted = norms.clone();
         let (_, median_norm, _) = sorted.select_nth_unstable_by(norms.len() / 2, f32::total_cmp);
         let median_norm = *median_norm;
@@ -116,15 +116,15 @@ impl StaticTable {
     }
 
     /// The vector of a token; every `u16` has one.
-    pub fn token(&self, id: u16) -> TokenVector {
-        match FeatureWeight::of(id) {
+    pub fn token_vector(&self, id: u16) -> TokenVector {
+        match FeatureWeight::from_id(id) {
             None => {
                 let at = usize::from(id);
                 TokenVector { row: &self.rows[at], scale: self.scales[at], norm: self.norms[at] }
             }
             Some(weight) => {
                 let window = &SIGNS[usize::from(id - VOCABULARY)..];
-                let norm = RARE_NORM * weight.share();
+                let norm = RARE_NORM * weight.relative_norm();
                 let row = window
                     .first_chunk()
                     .expect("invariant: there is a window from every bucket on");
@@ -137,7 +137,7 @@ impl StaticTable {
     pub(crate) fn embed_ids(&self, ids: &[u16]) -> [f32; STATIC_DIMENSION] {
         let mut sum = [0.0; STATIC_DIMENSION];
         for id in ids {
-            let token = self.token(*id);
+            let token = self.token_vector(*id);
             add_scaled(&mut sum, token.row, token.scale);
         }
         let length = sum.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -159,7 +159,7 @@ impl StaticTable {
 pub struct StaticEmbedder;
 
 impl Embedder for StaticEmbedder {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         STATIC_MODEL
     }
 
@@ -175,7 +175,7 @@ impl Embedder for StaticEmbedder {
         true
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let table = StaticTable::shared();
         Ok(rows_of(texts, |text| table.embed_text(text)))
     }
@@ -202,7 +202,7 @@ fn rows_of<T: Copy + Sync>(
     if items.len() <= TEXTS_PER_TASK {
         fill((cells, items));
     } else {
-        crate::parallel::run(|| {
+        crate::parallel::run_in_pool(|| {
             cells
                 .par_chunks_mut(TEXTS_PER_TASK)
                 .zip(items.par_chunks(TEXTS_PER_TASK))
@@ -212,7 +212,7 @@ fn rows_of<T: Copy + Sync>(
     rows
 }
 
-fn norm(row: &[i8; STATIC_DIMENSION]) -> f32 {
+fn row_norm(row: &[i8; STATIC_DIMENSION]) -> f32 {
     // Exact: the sum of 256 squares of i8 stays below 2^24.
     (row.iter().map(|x| i32::from(*x) * i32::from(*x)).sum::<i32>() as f32).sqrt()
 }
@@ -249,7 +249,7 @@ mod tests {
         let table = StaticTable::shared();
         assert_eq!(table.rows.len(), usize::from(VOCABULARY));
         for id in 0..=u16::MAX {
-            let token = table.token(id);
+            let token = table.token_vector(id);
             let length =
                 token.row.iter().map(|x| (f32::from(*x) * token.scale).powi(2)).sum::<f32>().sqrt();
             assert!((length - token.norm).abs() <= 1e-4 * token.norm, "{id}");
@@ -265,10 +265,10 @@ mod tests {
         let table = StaticTable::shared();
         let dot = |a: u16, b: u16| -> i32 {
             table
-                .token(a)
+                .token_vector(a)
                 .row
                 .iter()
-                .zip(table.token(b).row)
+                .zip(table.token_vector(b).row)
                 .map(|(a, b)| i32::from(*a) * i32::from(*b))
                 .sum()
         };
@@ -337,7 +337,7 @@ mod tests {
             assert!(StaticTable::shared().token_ids(text).is_empty(), "{text:?}");
             assert_eq!(StaticTable::shared().embed_text(text), [0.0; STATIC_DIMENSION]);
         }
-        assert!(StaticEmbedder.embed(&[]).unwrap().is_empty());
+        assert!(StaticEmbedder.embed_texts(&[]).unwrap().is_empty());
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
         let texts: Vec<String> =
             (0..300).map(|i| format!("message {i} about 猫 and кот number {}", i * 7)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let rows = StaticEmbedder.embed(&texts).unwrap();
+        let rows = StaticEmbedder.embed_texts(&texts).unwrap();
         assert_eq!(rows.dim(), (300, StaticEmbedder.dimension().unwrap()));
         for (row, text) in rows.rows().into_iter().zip(&texts) {
             assert_eq!(row.as_slice().unwrap(), StaticTable::shared().embed_text(text));

@@ -38,8 +38,8 @@ pub(super) enum WordKind {
 pub(super) fn for_each_word(text: &str, visit: impl FnMut(&str, WordKind) -> ControlFlow<()>) {
     let mut words = WordSplitter { run: String::new(), visit };
     // A break is not an error: it only ends the walk early.
-    let _ =
-        text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
+    let _ = text.chars().try_for_each(|c| words.push_char(c)).is_continue()
+        && words.end_run().is_continue();
 }
 
 struct WordSplitter<V> {
@@ -48,13 +48,13 @@ struct WordSplitter<V> {
 }
 
 impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> WordSplitter<V> {
-    fn push(&mut self, c: char) -> ControlFlow<()> {
+    fn push_char(&mut self, c: char) -> ControlFlow<()> {
         match c {
-            'a'..='z' | '0'..='9' => self.extend(c),
-            'A'..='Z' => self.extend(c.to_ascii_lowercase()),
+            'a'..='z' | '0'..='9' => self.extend_word(c),
+            'A'..='Z' => self.extend_word(c.to_ascii_lowercase()),
             ' ' | '\t' | '\n' | '\r' => return self.end_run(),
             _ if c.is_ascii_punctuation() => {
-                return self.single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation);
+                return self.visit_single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation);
             }
             _ if c.is_ascii() => {} // the other control characters vanish
             _ => return self.push_wide(c),
@@ -72,11 +72,11 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> WordSplitter<V> {
         }
         if is_bert_han(c) {
             if is_inert(c) {
-                return self.single(c.encode_utf8(&mut [0; 4]), WordKind::Han);
+                return self.visit_single(c.encode_utf8(&mut [0; 4]), WordKind::Han);
             }
             let mut han = String::new();
             decompose_canonical(c, |part| han.push(part));
-            return self.single(&han, WordKind::Han);
+            return self.visit_single(&han, WordKind::Han);
         }
         let mut flow = ControlFlow::Continue(());
         decompose_canonical(c, |part| {
@@ -94,21 +94,21 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> WordSplitter<V> {
         }
         for c in part.to_lowercase() {
             if c.is_ascii_punctuation() || (!is_alphanumeric(c) && c.is_punctuation()) {
-                self.single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation)?;
+                self.visit_single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation)?;
             } else {
-                self.extend(c);
+                self.extend_word(c);
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn extend(&mut self, c: char) {
+    fn extend_word(&mut self, c: char) {
         if self.run.len() < MAX_WORD_BYTES {
             self.run.push(c);
         }
     }
 
-    fn single(&mut self, word: &str, kind: WordKind) -> ControlFlow<()> {
+    fn visit_single(&mut self, word: &str, kind: WordKind) -> ControlFlow<()> {
         self.end_run()?;
         (self.visit)(word, kind)
     }
@@ -157,7 +157,7 @@ impl WordPiece {
 
     /// Appends the pieces of `word`, longest match first. Returns false and appends nothing if no
     /// pieces cover the word (`[UNK]` in BERT).
-    pub(super) fn split(&self, word: &str, pieces: &mut Vec<u16>) -> bool {
+    pub(super) fn append_pieces(&self, word: &str, pieces: &mut Vec<u16>) -> bool {
         if word.len() > MAX_WORD_CHARS && word.chars().count() > MAX_WORD_CHARS {
             return false;
         }
@@ -188,7 +188,7 @@ impl WordPiece {
     }
 
     /// The token that is exactly `word`, if there is one.
-    pub(super) fn whole(&self, word: &str) -> Option<u16> {
+    pub(super) fn whole_word(&self, word: &str) -> Option<u16> {
         self.first.get(word).copied()
     }
 }
@@ -209,7 +209,7 @@ mod tests {
     fn ours(pieces: &WordPiece, text: &str) -> Vec<u32> {
         let mut ids = Vec::new();
         for_each_word(text, |word, _| {
-            if !pieces.split(word, &mut ids) {
+            if !pieces.append_pieces(word, &mut ids) {
                 ids.push(UNKNOWN);
             }
             ControlFlow::Continue(())

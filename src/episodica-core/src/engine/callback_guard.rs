@@ -98,8 +98,8 @@ struct MarkedThread<T: ?Sized> {
 }
 
 impl Embedder for MarkedThread<dyn Embedder> {
-    fn model(&self) -> &str {
-        self.inner.model()
+    fn model_name(&self) -> &str {
+        self.inner.model_name()
     }
 
     fn dimension(&self) -> Option<usize> {
@@ -114,9 +114,9 @@ impl Embedder for MarkedThread<dyn Embedder> {
         self.inner.is_own()
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let _mark = self.callouts.mark();
-        self.inner.embed(texts)
+        self.inner.embed_texts(texts)
     }
 
     fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
@@ -128,23 +128,23 @@ impl Embedder for MarkedThread<dyn Embedder> {
         self.inner.embed_tokens(tokens)
     }
 
-    fn health(&self) -> Option<ServiceHealth> {
-        self.inner.health()
+    fn service_health(&self) -> Option<ServiceHealth> {
+        self.inner.service_health()
     }
 }
 
 impl LanguageModel for MarkedThread<dyn LanguageModel> {
-    fn model(&self) -> &str {
-        self.inner.model()
+    fn model_name(&self) -> &str {
+        self.inner.model_name()
     }
 
-    fn complete(
+    fn complete_prompt(
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
     ) -> Result<ChatAnswer, Box<NoAnswer>> {
         let _mark = self.callouts.mark();
-        self.inner.complete(prompt, control)
+        self.inner.complete_prompt(prompt, control)
     }
 
     fn context_window(&self) -> Option<u32> {
@@ -163,7 +163,7 @@ impl LanguageModel for MarkedThread<dyn LanguageModel> {
         self.inner.recall_learned(kept);
     }
 
-    fn health(&self) -> ServiceHealth {
-        self.inner.health()
+    fn service_health(&self) -> ServiceHealth {
+        self.inner.service_health()
     }
 }

@@ -350,7 +350,7 @@ impl Engine {
         let cell = self.users.cell(user_id);
         let _turn = cell.take(control)?;
         self.close_for_good(user_id, control)?;
-        self.services.ledger.forget(user_id);
+        self.services.ledger.forget_user(user_id);
         self.services.counters.forget(user_id);
         report.files = self.services.store.erase_user(&owner)?;
         Ok(report)

@@ -63,7 +63,7 @@ pub fn estimate(messages: &[Arc<Message>], config: &MemoryConfig) -> Result<Cost
 impl CostEstimate {
     /// Adds a question about these messages.
     fn add(&mut self, window: &[Arc<Message>], known: usize, config: &MemoryConfig) -> Result<()> {
-        let budget = WindowBudget::of(None);
+        let budget = WindowBudget::for_window(None);
         let shown = ShownFacts::default();
         let prompt = question(window, &shown, WindowParts::All, config, budget)?;
         let known = if config.prediction_correction { known.min(budget.known) } else { 0 };

@@ -16,8 +16,8 @@ use crate::boundary::window::claimed_messages;
 use crate::config::MemoryConfig;
 use crate::error::Result;
 use crate::llm::{
-    AnswerSchema, ChatPrompt, PromptTemplate, UsagePhase, WindowBudget, before, conversation,
-    is_chinese, json, render,
+    AnswerSchema, ChatPrompt, PromptTemplate, UsagePhase, WindowBudget, format_before,
+    format_conversation, is_chinese, json, render_prompt,
 };
 use crate::model::Message;
 
@@ -66,12 +66,12 @@ pub fn question(
         facts: config.semantic_memory,
         narratives: config.narratives,
         known: known_lines(&shown.known),
-        before: before(&shown.before, budget),
-        conversation: conversation(window, budget),
+        before: format_before(&shown.before, budget),
+        conversation: format_conversation(window, budget),
         open: parts == WindowParts::Finished,
         only_facts: parts == WindowParts::Facts,
     };
-    let (system, user) = render(PromptTemplate::Window, is_chinese(window), &values)?;
+    let (system, user) = render_prompt(PromptTemplate::Window, is_chinese(window), &values)?;
     let texts = if config.narratives { NARRATIVES_TOKENS } else { TEXTS_TOKENS };
     let (name, keys, phase, max_tokens) = match parts {
         WindowParts::Facts => ("facts", &["facts"][..], UsagePhase::Extract, FACTS_TOKENS),
@@ -124,7 +124,7 @@ pub fn read_texts(
     lengths: &[usize],
     config: &MemoryConfig,
 ) -> Vec<Option<TextOutcome>> {
-    let items = json::items(answer, "episodes");
+    let items = json::read_items(answer, "episodes");
     let mut told: Vec<ToldText> = items.values.iter().filter_map(ToldText::read).collect();
     let mut salvaged = items.salvaged || items.lost > 0;
     if let ([length], true) = (lengths, told.iter().all(|one| one.title.is_empty())) {
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn the_instructions_are_long_enough_to_be_cached_and_never_vary() {
         let config = MemoryConfig::default();
-        let budget = WindowBudget::of(None);
+        let budget = WindowBudget::for_window(None);
         let ask = |messages: &[Arc<Message>], parts| {
             let shown = ShownFacts { known: Vec::new(), before: messages[..1].to_vec() };
             question(messages, &shown, parts, &config, budget).expect("renders")

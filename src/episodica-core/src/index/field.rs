@@ -22,13 +22,13 @@ impl TextIndex {
     }
 
     /// The vectors; `None` until some were added.
-    pub fn vectors(&self) -> Option<&dyn VectorIndex> {
+    pub fn vector_index(&self) -> Option<&dyn VectorIndex> {
         self.vectors.as_deref()
     }
 
     /// Number of vectors.
     pub(crate) fn vector_count(&self) -> usize {
-        self.vectors().map_or(0, VectorIndex::len)
+        self.vector_index().map_or(0, VectorIndex::len)
     }
 
     /// Takes over the vectors of another field.
@@ -50,14 +50,14 @@ impl TextIndex {
         if slots.is_empty() {
             return Ok(true);
         }
-        if self.vectors().is_some_and(|vectors| vectors.dimension() != rows.ncols()) {
+        if self.vector_index().is_some_and(|vectors| vectors.dimension() != rows.ncols()) {
             return Ok(false);
         }
         let index = match &mut self.vectors {
             Some(index) => index,
-            none => none.insert(factory.create(rows.ncols())?),
+            none => none.insert(factory.create_index(rows.ncols())?),
         };
-        index.add(slots, rows)?;
+        index.add_vectors(slots, rows)?;
         Ok(true)
     }
 
@@ -73,7 +73,7 @@ impl TextIndex {
     ) -> Result<()> {
         self.vectors = match slots.len() {
             0 => None,
-            _ => Some(factory.restore(slots, rows)?),
+            _ => Some(factory.restore_index(slots, rows)?),
         };
         Ok(())
     }
@@ -82,10 +82,10 @@ impl TextIndex {
     ///
     /// # Errors
     /// `Index` if the library fails.
-    pub fn remove(&mut self, slot: u32) -> Result<()> {
-        self.postings.remove(slot);
+    pub fn remove_slot(&mut self, slot: u32) -> Result<()> {
+        self.postings.remove_record(slot);
         if let Some(vectors) = &mut self.vectors {
-            vectors.remove(&[u64::from(slot)])?;
+            vectors.remove_labels(&[u64::from(slot)])?;
         }
         Ok(())
     }
@@ -94,9 +94,9 @@ impl TextIndex {
     ///
     /// # Errors
     /// `Index` if the library fails.
-    pub fn nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
-        let Some(vectors) = self.fitting(query) else { return Ok(Vec::new()) };
-        let found = vectors.search(query, k)?;
+    pub fn nearest_slots(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
+        let Some(vectors) = self.matching_vectors(query) else { return Ok(Vec::new()) };
+        let found = vectors.search_nearest(query, k)?;
         Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
     }
 
@@ -110,18 +110,18 @@ impl TextIndex {
         query: ArrayView1<'_, f32>,
         k: usize,
     ) -> Result<Vec<(u32, f32)>> {
-        let Some(vectors) = self.fitting(query) else { return Ok(Vec::new()) };
+        let Some(vectors) = self.matching_vectors(query) else { return Ok(Vec::new()) };
         let found = vectors.search_with_ties(query, k)?;
         Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
     }
 
     /// The vectors, if they have the dimension of `query`.
-    fn fitting(&self, query: ArrayView1<'_, f32>) -> Option<&dyn VectorIndex> {
-        self.vectors().filter(|vectors| vectors.dimension() == query.len())
+    fn matching_vectors(&self, query: ArrayView1<'_, f32>) -> Option<&dyn VectorIndex> {
+        self.vector_index().filter(|vectors| vectors.dimension() == query.len())
     }
 
     /// Approximate size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.postings.heap_bytes() + self.vectors().map_or(0, VectorIndex::heap_bytes)
+        self.postings.heap_bytes() + self.vector_index().map_or(0, VectorIndex::heap_bytes)
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 
-use crate::model::{block, map_bytes};
+use crate::model::{block_size, map_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Strings and their numbers; see the module's documentation. The default hasher `S` has a random
@@ -19,24 +19,26 @@ pub struct StringInterner<S = RandomState> {
     hasher: S,
 }
 
-fn at<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
+fn string_at<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
     let start = if number == 0 { 0 } else { ends[number as usize - 1] };
     &text[start as usize..ends[number as usize] as usize]
 }
 
 impl<S: BuildHasher + Default> StringInterner<S> {
     /// The number of a string.
-    pub fn number(&self, key: &str) -> Option<u32> {
+    pub fn number_of(&self, key: &str) -> Option<u32> {
         self.numbers
-            .find(self.hasher.hash_one(key), |number| at(&self.text, &self.ends, *number) == key)
+            .find(self.hasher.hash_one(key), |number| {
+                string_at(&self.text, &self.ends, *number) == key
+            })
             .copied()
     }
 
     /// Returns the number of a string, and true if it is new; a new string gets the next number.
-    pub fn intern(&mut self, key: &str) -> (u32, bool) {
+    pub fn intern_key(&mut self, key: &str) -> (u32, bool) {
         let hash = self.hasher.hash_one(key);
         if let Some(known) =
-            self.numbers.find(hash, |number| at(&self.text, &self.ends, *number) == key)
+            self.numbers.find(hash, |number| string_at(&self.text, &self.ends, *number) == key)
         {
             return (*known, false);
         }
@@ -44,18 +46,18 @@ impl<S: BuildHasher + Default> StringInterner<S> {
         self.text.push_str(key);
         self.ends.push(self.text.len() as u32);
         self.numbers.insert_unique(hash, number, |number| {
-            self.hasher.hash_one(at(&self.text, &self.ends, *number))
+            self.hasher.hash_one(string_at(&self.text, &self.ends, *number))
         });
         (number, true)
     }
 
     /// Removes a string and returns its number, which is not reused. A snapshot written after a
     /// removal would bring the string back.
-    pub fn remove(&mut self, key: &str) -> Option<u32> {
+    pub fn remove_key(&mut self, key: &str) -> Option<u32> {
         let (text, ends) = (&self.text, &self.ends);
         let found = self
             .numbers
-            .find_entry(self.hasher.hash_one(key), |number| at(text, ends, *number) == key);
+            .find_entry(self.hasher.hash_one(key), |number| string_at(text, ends, *number) == key);
         found.ok().map(|entry| entry.remove().0)
     }
 
@@ -63,8 +65,8 @@ impl<S: BuildHasher + Default> StringInterner<S> {
     ///
     /// # Panics
     /// If the number was never assigned.
-    pub fn key(&self, number: u32) -> &str {
-        at(&self.text, &self.ends, number)
+    pub fn key_of(&self, number: u32) -> &str {
+        string_at(&self.text, &self.ends, number)
     }
 
     /// Number of strings, including removed ones.
@@ -79,27 +81,29 @@ impl<S: BuildHasher + Default> StringInterner<S> {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        block(self.text.capacity())
-            + block(self.ends.capacity() * size_of::<u32>())
+        block_size(self.text.capacity())
+            + block_size(self.ends.capacity() * size_of::<u32>())
             + map_bytes(self.numbers.capacity(), size_of::<u32>())
     }
 
     /// Writes to a snapshot.
-    pub fn pack(&self, packer: &mut ColumnPacker) {
-        packer.column(self.text.as_bytes());
-        packer.column(&self.ends);
+    pub fn pack_columns(&self, packer: &mut ColumnPacker) {
+        packer.push_column(self.text.as_bytes());
+        packer.push_column(&self.ends);
     }
 
     /// Reads from a snapshot.
-    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
-        let (text, ends, hasher) = (unpacker.text()?, unpacker.column::<u32>()?, S::default());
+    pub(crate) fn unpack_columns(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
+        let (text, ends, hasher) =
+            (unpacker.next_text()?, unpacker.next_column::<u32>()?, S::default());
         let mut numbers = HashTable::with_capacity(ends.len());
         let mut start = 0;
         for (number, end) in (0_u32..).zip(&ends) {
             let hash = hasher.hash_one(text.get(start..*end as usize)?);
             start = *end as usize;
-            numbers
-                .insert_unique(hash, number, |number| hasher.hash_one(at(&text, &ends, *number)));
+            numbers.insert_unique(hash, number, |number| {
+                hasher.hash_one(string_at(&text, &ends, *number))
+            });
         }
         Some(Self { text, ends, numbers, hasher })
     }
@@ -119,27 +123,27 @@ mod tests {
     fn strings_keep_their_numbers() {
         let mut keys = StringInterner::<RandomState>::default();
         assert_eq!(
-            ["a", "", "né", "a"].map(|key| keys.intern(key)),
+            ["a", "", "né", "a"].map(|key| keys.intern_key(key)),
             [(0, true), (1, true), (2, true), (0, false)]
         );
         let mut packer = ColumnPacker::default();
-        keys.pack(&mut packer);
+        keys.pack_columns(&mut packer);
         let (pieces, sum) = packer.finish();
         let bytes = pieces.concat();
-        let mut again = StringInterner::<RandomState>::unpack(&mut ColumnUnpacker::new(
+        let mut again = StringInterner::<RandomState>::unpack_columns(&mut ColumnUnpacker::new(
             Box::new(&bytes[..]),
             sum,
         ))
         .unwrap();
         assert_eq!(
-            (again.number("né"), again.number("n"), again.key(1), again.len()),
+            (again.number_of("né"), again.number_of("n"), again.key_of(1), again.len()),
             (Some(2), None, "", 3)
         );
-        assert_eq!(again.intern("b"), (3, true));
+        assert_eq!(again.intern_key("b"), (3, true));
         assert_eq!(
-            (again.remove("né"), again.remove("né"), again.number("né")),
+            (again.remove_key("né"), again.remove_key("né"), again.number_of("né")),
             (Some(2), None, None)
         );
-        assert_eq!((again.intern("né"), again.number("a")), ((4, true), Some(0)));
+        assert_eq!((again.intern_key("né"), again.number_of("a")), ((4, true), Some(0)));
     }
 }

@@ -13,7 +13,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::keys::StringInterner;
 use super::ragged::ListColumn;
 use super::terms::TextTerms;
-use crate::model::{block, map_of_lists_bytes};
+use crate::model::{block_size, map_of_lists_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// One record that contains a term.
@@ -44,7 +44,7 @@ struct TermList {
 }
 
 impl TermList {
-    fn postings<'a>(&'a self, column: &'a [Posting]) -> &'a [Posting] {
+    fn list_postings<'a>(&'a self, column: &'a [Posting]) -> &'a [Posting] {
         match &self.list {
             PostingList::Packed { start, count } => &column[*start..][..*count as usize],
             PostingList::Own(postings) => postings,
@@ -52,9 +52,9 @@ impl TermList {
     }
 
     /// Copies the list, if it is packed, and returns it for modification.
-    fn own(&mut self, column: &[Posting]) -> &mut Vec<Posting> {
+    fn owned_postings(&mut self, column: &[Posting]) -> &mut Vec<Posting> {
         if let PostingList::Packed { .. } = self.list {
-            self.list = PostingList::Own(self.postings(column).to_vec());
+            self.list = PostingList::Own(self.list_postings(column).to_vec());
         }
         match &mut self.list {
             PostingList::Own(postings) => postings,
@@ -65,7 +65,7 @@ impl TermList {
     fn heap_bytes(&self) -> usize {
         match &self.list {
             PostingList::Packed { .. } => 0,
-            PostingList::Own(postings) => block(postings.capacity() * size_of::<Posting>()),
+            PostingList::Own(postings) => block_size(postings.capacity() * size_of::<Posting>()),
         }
     }
 }
@@ -108,14 +108,14 @@ pub(crate) type Beginning = [char; COMMON];
 type Beginnings = FxHashMap<Beginning, Vec<u32>>;
 
 /// The first letters of a term; `None` if the term has no more letters than these.
-pub(crate) fn beginning(term: &str) -> Option<Beginning> {
+pub(crate) fn first_letters(term: &str) -> Option<Beginning> {
     let mut letters = term.chars();
     let first = [letters.next()?, letters.next()?, letters.next()?];
     letters.next().map(|_| first)
 }
 
 fn note_beginning(beginnings: &mut Beginnings, number: u32, term: &str) {
-    if let Some(first) = beginning(term) {
+    if let Some(first) = first_letters(term) {
         beginnings.entry(first).or_default().push(number);
     }
 }
@@ -125,34 +125,34 @@ impl Postings {
     ///
     /// # Panics
     /// If the slot was used before; the engine assigns slots.
-    pub fn add(&mut self, slot: u32, text: &str) {
-        self.add_terms(slot, &TextTerms::of(text));
+    pub fn add_record(&mut self, slot: u32, text: &str) {
+        self.add_terms(slot, &TextTerms::from_text(text));
     }
 
-    /// [`Postings::add`] for a text that was analysed beforehand.
+    /// [`Postings::add_record`] for a text that was analysed beforehand.
     ///
     /// # Panics
-    /// As [`Postings::add`].
+    /// As [`Postings::add_record`].
     pub(crate) fn add_terms(&mut self, slot: u32, terms: &TextTerms) {
         assert!(
             slot as usize >= self.documents.len(),
             "invariant: slots are given out in rising order"
         );
         self.documents.resize(slot as usize, IndexedDocument::default());
-        self.distinct.pad(slot as usize);
+        self.distinct.pad_to(slot as usize);
         let (length, distinct) = self.put_terms(slot, terms);
         self.documents.push(IndexedDocument { alive: 1, length });
-        self.distinct.push(distinct);
+        self.distinct.push_list(distinct);
         self.alive += 1;
         self.total_length += u64::from(length);
     }
 
     /// Replaces the terms of a record.
     pub(crate) fn replace_terms(&mut self, slot: u32, terms: &TextTerms) {
-        self.remove(slot);
+        self.remove_record(slot);
         let (length, distinct) = self.put_terms(slot, terms);
         self.documents[slot as usize] = IndexedDocument { alive: 1, length };
-        self.distinct.replace(slot, &distinct);
+        self.distinct.replace_list(slot, &distinct);
         self.alive += 1;
         self.total_length += u64::from(length);
     }
@@ -163,7 +163,7 @@ impl Postings {
         let (mut length, mut distinct) = (0_u32, Vec::new());
         for term in terms.iter() {
             length += u32::from(term.counts);
-            let (number, new) = self.dictionary.intern(term.text);
+            let (number, new) = self.dictionary.intern_key(term.text);
             if new {
                 self.lists.push(TermList { list: PostingList::Own(Vec::new()), alive: 0 });
                 if let Some(beginnings) = self.beginnings.get_mut() {
@@ -172,7 +172,7 @@ impl Postings {
             }
             let list = &mut self.lists[number as usize];
             let before = list.heap_bytes();
-            let postings = list.own(&self.column);
+            let postings = list.owned_postings(&self.column);
             let place = match postings.last() {
                 Some(last) if last.slot > slot => {
                     postings.binary_search_by_key(&slot, |posting| posting.slot)
@@ -194,7 +194,7 @@ impl Postings {
     }
 
     /// Removes a record with its postings. Does nothing for unknown and removed slots.
-    pub fn remove(&mut self, slot: u32) {
+    pub fn remove_record(&mut self, slot: u32) {
         let Some(document) =
             self.documents.get_mut(slot as usize).filter(|document| document.alive != 0)
         else {
@@ -207,7 +207,7 @@ impl Postings {
             let list = &mut self.lists[*number as usize];
             list.alive = list.alive.saturating_sub(1);
             let before = list.heap_bytes();
-            let postings = list.own(&self.column);
+            let postings = list.owned_postings(&self.column);
             // The snapshot of an earlier release may lack the posting.
             if let Ok(at) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 postings.remove(at);
@@ -218,20 +218,20 @@ impl Postings {
 
     /// The records that contain `term`, by ascending slot. A snapshot of an earlier release may
     /// contribute removed records, which are not [alive](Postings::is_alive).
-    pub fn postings(&self, term: &str) -> &[Posting] {
-        self.list(term).map_or(&[], |list| list.postings(&self.column))
+    pub fn term_postings(&self, term: &str) -> &[Posting] {
+        self.term_list(term).map_or(&[], |list| list.list_postings(&self.column))
     }
 
     /// Number of living records that contain `term`.
     pub(crate) fn document_frequency(&self, term: &str) -> usize {
-        self.list(term).map_or(0, |list| list.alive as usize)
+        self.term_list(term).map_or(0, |list| list.alive as usize)
     }
 
     /// Calls `visit` with every term of the living records.
     pub(crate) fn for_each_term(&self, mut visit: impl FnMut(&str)) {
         for (number, list) in (0_u32..).zip(&self.lists) {
             if list.alive > 0 {
-                visit(self.dictionary.key(number));
+                visit(self.dictionary.key_of(number));
             }
         }
     }
@@ -241,13 +241,13 @@ impl Postings {
         let beginnings = self.beginnings.get_or_init(|| {
             let mut beginnings = Beginnings::default();
             for number in 0..self.lists.len() as u32 {
-                note_beginning(&mut beginnings, number, self.dictionary.key(number));
+                note_beginning(&mut beginnings, number, self.dictionary.key_of(number));
             }
             beginnings
         });
         let numbers = beginnings.get(&first).map_or(&[][..], Vec::as_slice).iter();
         let alive = numbers.filter(|number| self.lists[**number as usize].alive > 0);
-        alive.map(|number| self.dictionary.key(*number))
+        alive.map(|number| self.dictionary.key_of(*number))
     }
 
     /// Inverse document frequency of a term that `frequency` of the living records contain: `ln(1 +
@@ -258,7 +258,7 @@ impl Postings {
     }
 
     /// Number of distinct terms of a record; 0 if the slot has none.
-    pub fn distinct(&self, slot: u32) -> usize {
+    pub fn distinct_terms(&self, slot: u32) -> usize {
         if self.is_alive(slot) { self.distinct.get(slot).len() } else { 0 }
     }
 
@@ -268,7 +268,7 @@ impl Postings {
     }
 
     /// Number of terms of a record, including repetitions; 0 if the slot has none.
-    pub fn length(&self, slot: u32) -> u32 {
+    pub fn term_count(&self, slot: u32) -> u32 {
         self.documents.get(slot as usize).map_or(0, |document| document.length)
     }
 
@@ -283,7 +283,7 @@ impl Postings {
     }
 
     /// One more than the highest slot ever used.
-    pub fn slots(&self) -> usize {
+    pub fn slot_count(&self) -> usize {
         self.documents.len()
     }
 
@@ -295,37 +295,37 @@ impl Postings {
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.list_bytes
-            + block(self.column.capacity() * size_of::<Posting>())
-            + block(self.lists.capacity() * size_of::<TermList>())
+            + block_size(self.column.capacity() * size_of::<Posting>())
+            + block_size(self.lists.capacity() * size_of::<TermList>())
             + self.dictionary.heap_bytes()
-            + block(self.documents.capacity() * size_of::<IndexedDocument>())
+            + block_size(self.documents.capacity() * size_of::<IndexedDocument>())
             + self.distinct.heap_bytes()
             + self.beginnings.get().map_or(0, |beginnings| {
                 map_of_lists_bytes::<Beginning, u32>(beginnings.capacity(), beginnings.len())
             })
     }
 
-    fn list(&self, term: &str) -> Option<&TermList> {
-        self.dictionary.number(term).map(|number| &self.lists[number as usize])
+    fn term_list(&self, term: &str) -> Option<&TermList> {
+        self.dictionary.number_of(term).map(|number| &self.lists[number as usize])
     }
 
     /// Writes to a snapshot.
-    pub fn pack(&self, packer: &mut ColumnPacker) {
-        self.dictionary.pack(packer);
-        let lists = || self.lists.iter().map(|list| (list.postings(&self.column), list.alive));
+    pub fn pack_columns(&self, packer: &mut ColumnPacker) {
+        self.dictionary.pack_columns(packer);
+        let lists = || self.lists.iter().map(|list| (list.list_postings(&self.column), list.alive));
         let sizes = lists().map(|(postings, alive)| [postings.len() as u32, alive]);
-        packer.values(sizes);
-        packer.parts(lists().map(|(postings, _)| postings));
-        packer.column(&self.documents);
-        self.distinct.pack(packer);
+        packer.push_values(sizes);
+        packer.push_parts(lists().map(|(postings, _)| postings));
+        packer.push_column(&self.documents);
+        self.distinct.pack_columns(packer);
     }
 
     /// Reads from a snapshot.
-    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
-        let dictionary = StringInterner::unpack(unpacker)?;
-        let sizes: Vec<[u32; 2]> = unpacker.column()?;
-        let column: Vec<Posting> = unpacker.column()?;
-        let documents: Vec<IndexedDocument> = unpacker.column()?;
+    pub(crate) fn unpack_columns(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
+        let dictionary = StringInterner::unpack_columns(unpacker)?;
+        let sizes: Vec<[u32; 2]> = unpacker.next_column()?;
+        let column: Vec<Posting> = unpacker.next_column()?;
+        let documents: Vec<IndexedDocument> = unpacker.next_column()?;
         let (mut lists, mut start) = (Vec::with_capacity(sizes.len()), 0);
         for [count, alive] in sizes {
             let postings = column.get(start..start + count as usize)?;
@@ -338,10 +338,10 @@ impl Postings {
         }
         let alive = documents.iter().filter(|document| document.alive != 0).count();
         let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
-        let distinct = ListColumn::unpack(unpacker)?;
+        let distinct = ListColumn::unpack_columns(unpacker)?;
         let complete = lists.len() == dictionary.len()
             && distinct.len() == documents.len()
-            && distinct.values().iter().all(|number| (*number as usize) < lists.len());
+            && distinct.all_values().iter().all(|number| (*number as usize) < lists.len());
         complete.then_some(Self {
             dictionary,
             lists,
@@ -363,54 +363,54 @@ mod tests {
     #[test]
     fn terms_are_found_by_their_first_letters_whenever_they_came() {
         let mut index = Postings::default();
-        index.add(0, "katzen Katze kat Hunde");
+        index.add_record(0, "katzen Katze kat Hunde");
         let found = |index: &Postings| -> Vec<String> {
-            let first = beginning("katzen").expect("long enough");
+            let first = first_letters("katzen").expect("long enough");
             index.terms_with(first).map(str::to_owned).collect()
         };
         assert_eq!(found(&index), ["katzen", "katz"]);
-        index.add(1, "Katalog 猫猫猫猫");
+        index.add_record(1, "Katalog 猫猫猫猫");
         assert_eq!(found(&index), ["katzen", "katz", "katalog"]);
-        index.remove(0);
+        index.remove_record(0);
         assert_eq!(found(&index), ["katalog"]);
     }
 
     #[test]
     fn adding_and_removing_keep_the_statistics() {
         let mut index = Postings::default();
-        index.add(0, "red apples and green apples");
-        index.add(1, "green tea");
+        index.add_record(0, "red apples and green apples");
+        index.add_record(1, "green tea");
         changes_of_two_records(index.clone());
         let mut packer = ColumnPacker::default();
-        index.pack(&mut packer);
+        index.pack_columns(&mut packer);
         let (pieces, sum) = packer.finish();
         let bytes = pieces.concat();
         let mut unpacker = ColumnUnpacker::new(Box::new(&bytes[..]), sum);
-        changes_of_two_records(Postings::unpack(&mut unpacker).expect("what was packed"));
+        changes_of_two_records(Postings::unpack_columns(&mut unpacker).expect("what was packed"));
     }
 
     fn changes_of_two_records(mut index: Postings) {
-        assert_eq!(index.postings("appl"), [Posting { slot: 0, frequency: 2 }]);
+        assert_eq!(index.term_postings("appl"), [Posting { slot: 0, frequency: 2 }]);
         assert_eq!(
             (index.document_frequency("green"), index.len(), index.mean_length()),
             (2, 2, 3.0)
         );
-        assert_eq!(index.distinct(0), 3);
-        index.remove(0);
+        assert_eq!(index.distinct_terms(0), 3);
+        index.remove_record(0);
         assert_eq!(
             (index.document_frequency("green"), index.document_frequency("appl"), index.len()),
             (1, 0, 1)
         );
-        index.remove(0);
-        assert_eq!(index.postings("green"), [Posting { slot: 1, frequency: 1 }]);
-        index.add(2, "green apples");
-        assert_eq!((index.document_frequency("appl"), index.slots()), (1, 3));
+        index.remove_record(0);
+        assert_eq!(index.term_postings("green"), [Posting { slot: 1, frequency: 1 }]);
+        index.add_record(2, "green apples");
+        assert_eq!((index.document_frequency("appl"), index.slot_count()), (1, 3));
         // The same record, had it been added with these words.
-        index.replace_terms(1, &TextTerms::of("apples with apples"));
+        index.replace_terms(1, &TextTerms::from_text("apples with apples"));
         let appl = [Posting { slot: 1, frequency: 2 }, Posting { slot: 2, frequency: 1 }];
-        assert_eq!((index.postings("appl"), index.document_frequency("tea")), (&appl[..], 0));
-        assert_eq!((index.distinct(1), index.distinct(2), index.len()), (1, 2, 2));
-        index.remove(1);
-        assert_eq!(index.postings("appl"), [Posting { slot: 2, frequency: 1 }]);
+        assert_eq!((index.term_postings("appl"), index.document_frequency("tea")), (&appl[..], 0));
+        assert_eq!((index.distinct_terms(1), index.distinct_terms(2), index.len()), (1, 2, 2));
+        index.remove_record(1);
+        assert_eq!(index.term_postings("appl"), [Posting { slot: 2, frequency: 1 }]);
     }
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::model::block;
+use crate::model::block_size;
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Lists numbered from 0; see the module's documentation.
@@ -15,13 +15,13 @@ pub struct ListColumn<T> {
 
 impl<T: Pod> ListColumn<T> {
     /// Appends a list.
-    pub fn push(&mut self, list: impl IntoIterator<Item = T>) {
+    pub fn push_list(&mut self, list: impl IntoIterator<Item = T>) {
         self.values.extend(list);
         self.ends.push(self.values.len() as u32);
     }
 
     /// Replaces a list. The cost depends on the number of later values.
-    pub(crate) fn replace(&mut self, number: u32, list: &[T]) {
+    pub(crate) fn replace_list(&mut self, number: u32, list: &[T]) {
         let Some(end) = self.ends.get(number as usize).copied() else { return };
         let start = end as usize - self.get(number).len();
         self.values.splice(start..end as usize, list.iter().copied());
@@ -32,7 +32,7 @@ impl<T: Pod> ListColumn<T> {
     }
 
     /// Appends empty lists until there are `len`.
-    pub(crate) fn pad(&mut self, len: usize) {
+    pub(crate) fn pad_to(&mut self, len: usize) {
         self.ends.resize(len.max(self.ends.len()), self.values.len() as u32);
     }
 
@@ -44,7 +44,7 @@ impl<T: Pod> ListColumn<T> {
     }
 
     /// The values of all lists, end to end.
-    pub fn values(&self) -> &[T] {
+    pub fn all_values(&self) -> &[T] {
         &self.values
     }
 
@@ -60,19 +60,19 @@ impl<T: Pod> ListColumn<T> {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        block(self.values.capacity() * size_of::<T>())
-            + block(self.ends.capacity() * size_of::<u32>())
+        block_size(self.values.capacity() * size_of::<T>())
+            + block_size(self.ends.capacity() * size_of::<u32>())
     }
 
     /// Writes to a snapshot.
-    pub fn pack(&self, packer: &mut ColumnPacker) {
-        packer.column(&self.values);
-        packer.column(&self.ends);
+    pub fn pack_columns(&self, packer: &mut ColumnPacker) {
+        packer.push_column(&self.values);
+        packer.push_column(&self.ends);
     }
 
     /// Reads from a snapshot.
-    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
-        let (values, ends): (Vec<T>, Vec<u32>) = (unpacker.column()?, unpacker.column()?);
+    pub(crate) fn unpack_columns(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
+        let (values, ends): (Vec<T>, Vec<u32>) = (unpacker.next_column()?, unpacker.next_column()?);
         let whole = ends.last().map_or(0, |end| *end as usize) == values.len();
         (whole && ends.is_sorted()).then_some(Self { values, ends })
     }

@@ -38,7 +38,7 @@ pub struct TextTerms {
 
 impl TextTerms {
     /// Extracts the terms of a record's text.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self::of_words(text, |_, _| ())
     }
 
@@ -105,7 +105,7 @@ fn with_stem(word: &str, visit: impl FnOnce(&str)) {
         if let Some(known) = stems.get(word) {
             return visit(known);
         }
-        let stem = stem(word);
+        let stem = stem_word(word);
         if stems.len() >= REMEMBERED {
             stems.clear();
         }
@@ -118,7 +118,7 @@ fn with_stem(word: &str, visit: impl FnOnce(&str)) {
 
 /// The stem of a folded word: the base form of an irregular English word, then the Snowball stemmer
 /// of its script (English or Russian).
-pub fn stem(word: &str) -> Cow<'_, str> {
+pub fn stem_word(word: &str) -> Cow<'_, str> {
     let word = match word.char_indices().nth(MAX_TERM_CHARS) {
         Some((end, _)) => &word[..end],
         None => word,

@@ -117,14 +117,14 @@ impl From<Error> for Box<NoAnswer> {
 /// A model that answers prompts: an endpoint or a function of the caller.
 pub trait LanguageModel: Send + Sync {
     /// The model's name, stored with its output.
-    fn model(&self) -> &str;
+    fn model_name(&self) -> &str;
 
     /// Sends a prompt, with retries, fallback and circuit breaker. Blocks the thread; returns soon
     /// after `control` requests a stop.
     ///
     /// # Errors
     /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) without an answer; `Interrupted`.
-    fn complete(
+    fn complete_prompt(
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
@@ -150,5 +150,5 @@ pub trait LanguageModel: Send + Sync {
     fn recall_learned(&self, _kept: &str) {}
 
     /// Counters and the state of the circuit breaker. Contains no secrets.
-    fn health(&self) -> ServiceHealth;
+    fn service_health(&self) -> ServiceHealth;
 }

@@ -13,8 +13,8 @@ pub struct UsageLedger(Mutex<ModelUsage>);
 
 impl UsageLedger {
     /// Counts an answer. `user` is `None` for work that concerns no single user.
-    pub fn record(&self, phase: UsagePhase, user: Option<&str>, answer: &ChatAnswer) {
-        self.add(phase, user, &answer.model, |entry| {
+    pub fn record_answer(&self, phase: UsagePhase, user: Option<&str>, answer: &ChatAnswer) {
+        self.add_cost(phase, user, &answer.model, |entry| {
             entry.calls += 1;
             entry.prompt_tokens += answer.prompt_tokens;
             entry.completion_tokens += answer.completion_tokens;
@@ -28,7 +28,7 @@ impl UsageLedger {
 
     /// Counts an answer from a cache, which costs nothing.
     pub fn record_cached(&self, phase: UsagePhase, user: Option<&str>, model: &str) {
-        self.add(phase, user, model, |entry| entry.cached += 1);
+        self.add_cost(phase, user, model, |entry| entry.cached += 1);
     }
 
     /// Counts a call without an answer, with its cost.
@@ -39,7 +39,7 @@ impl UsageLedger {
         model: &str,
         cost: &NoAnswer,
     ) {
-        self.add(phase, user, model, |entry| {
+        self.add_cost(phase, user, model, |entry| {
             entry.failures += 1;
             entry.prompt_tokens += cost.prompt_tokens;
             entry.completion_tokens += cost.completion_tokens;
@@ -49,7 +49,7 @@ impl UsageLedger {
     }
 
     /// Removes a user's counters; the totals stay.
-    pub fn forget(&self, user: &str) {
+    pub fn forget_user(&self, user: &str) {
         self.0.lock().by_user.remove(user);
     }
 
@@ -58,7 +58,7 @@ impl UsageLedger {
         self.0.lock().clone()
     }
 
-    fn add(
+    fn add_cost(
         &self,
         phase: UsagePhase,
         user: Option<&str>,
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn the_books_are_kept_by_phase_model_and_user() {
         let ledger = UsageLedger::default();
-        ledger.record(UsagePhase::Episode, Some("ann"), &answer("big", false));
-        ledger.record(UsagePhase::Extract, Some("bob"), &answer("small", true));
+        ledger.record_answer(UsagePhase::Episode, Some("ann"), &answer("big", false));
+        ledger.record_answer(UsagePhase::Extract, Some("bob"), &answer("small", true));
         ledger.record_cached(UsagePhase::Extract, Some("ann"), "big");
         let mut failed = Box::<NoAnswer>::from(Error::internal("down"));
         (failed.attempts, failed.completion_tokens) = (3, 40);
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(usage.by_phase["boundary"], boundary);
         assert_eq!((usage.by_model["big"].calls, usage.by_model["small"].counted_locally), (1, 1));
         assert_eq!(usage.by_user.keys().collect::<Vec<_>>(), ["ann", "bob"]);
-        ledger.forget("ann");
+        ledger.forget_user("ann");
         assert!(!ledger.usage().by_user.contains_key("ann"));
         assert_eq!(ledger.usage().total.calls, 2);
     }

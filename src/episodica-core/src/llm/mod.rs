@@ -17,7 +17,7 @@ pub use chat::{AnswerSchema, ChatAnswer, ChatPrompt, LanguageModel, NoAnswer, Us
 pub use ledger::UsageLedger;
 pub use openai::OpenAiModel;
 pub use prompts::{
-    PROMPT_VERSION, PromptTemplate, WindowBudget, before, conversation, is_chinese, is_from_prompt,
-    render, single_line,
+    PROMPT_VERSION, PromptTemplate, WindowBudget, format_before, format_conversation, is_chinese,
+    is_from_prompt, render_prompt, single_line,
 };
 pub use settings::LlmSettings;

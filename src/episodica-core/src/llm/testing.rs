@@ -50,11 +50,11 @@ impl ScriptedModel {
 }
 
 impl LanguageModel for ScriptedModel {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         "scripted"
     }
 
-    fn complete(
+    fn complete_prompt(
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
@@ -63,7 +63,7 @@ impl LanguageModel for ScriptedModel {
         self.prompts.lock().push(prompt.clone());
         let text = (self.script)(prompt)?;
         Ok(ChatAnswer {
-            model: self.model().to_owned(),
+            model: self.model_name().to_owned(),
             prompt_tokens: (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
             completion_tokens: count_tokens(&text) as u64,
             cached_tokens: 0,
@@ -79,9 +79,9 @@ impl LanguageModel for ScriptedModel {
         self.available.load(Ordering::SeqCst)
     }
 
-    fn health(&self) -> ServiceHealth {
+    fn service_health(&self) -> ServiceHealth {
         ServiceHealth {
-            model: self.model().to_owned(),
+            model: self.model_name().to_owned(),
             calls: self.calls() as u64,
             ..ServiceHealth::default()
         }

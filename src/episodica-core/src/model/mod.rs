@@ -31,7 +31,7 @@ pub use semantic::{
 pub(crate) use semantic::{BY_RULES, BY_USER};
 pub use shelf::{CompressedPages, RecordShelf, ShelfRows, ShelfWriter, UnreadableRow};
 pub use size::InMemory;
-pub(crate) use size::{block, map_bytes, map_of_lists_bytes};
+pub(crate) use size::{block_size, map_bytes, map_of_lists_bytes};
 pub use status::{
     CallCost, Counts, EmbeddingHealth, LlmHealth, ModelHealth, ModelUsage, ServiceHealth,
     StoreHealth, StoreStats, UserStats, VectorCounts,

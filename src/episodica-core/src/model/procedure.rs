@@ -46,7 +46,7 @@ impl Procedure {
     /// The procedure on one line, as it is searched and shown: goal, outcome, then the steps, each
     /// shortened.
     pub fn text(&self) -> String {
-        let mut text = shown(&self.goal);
+        let mut text = one_line(&self.goal);
         text.push_str(match self.worked {
             Some(true) => " [worked]",
             Some(false) => " [failed]",
@@ -54,18 +54,18 @@ impl Procedure {
         });
         if let Some(outcome) = &self.outcome {
             text.push_str(": ");
-            text.push_str(&shown(outcome));
+            text.push_str(&one_line(outcome));
         }
         for (number, step) in (1..).zip(&self.steps) {
-            text.push_str(&format!(" {number}. {}", shown(&step.action)));
+            text.push_str(&format!(" {number}. {}", one_line(&step.action)));
             if !step.arguments.is_null() {
-                text.push_str(&format!("({})", shown(&plain(&step.arguments))));
+                text.push_str(&format!("({})", one_line(&plain_value(&step.arguments))));
             }
             if !step.result.is_null() {
-                text.push_str(&format!(" -> {}", shown(&plain(&step.result))));
+                text.push_str(&format!(" -> {}", one_line(&plain_value(&step.result))));
             }
             if let Some(error) = &step.error {
-                text.push_str(&format!(" -> error: {}", shown(error)));
+                text.push_str(&format!(" -> error: {}", one_line(error)));
             }
             text.push(';');
         }
@@ -79,12 +79,12 @@ impl Procedure {
 }
 
 /// A text as it stands, any other value as JSON.
-fn plain(value: &Value) -> String {
+fn plain_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The text on one line, shortened.
-fn shown(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::size::{InMemory, block};
+use super::size::{InMemory, block_size};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Bytes at which a page is closed: enough for compression, few enough to read a single row
@@ -37,20 +37,24 @@ pub struct CompressedPages {
 }
 
 impl CompressedPages {
-    /// Reads the columns of [`ShelfWriter::pack`].
-    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
-        let pages =
-            Self { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
+    /// Reads the columns of [`ShelfWriter::pack_columns`].
+    pub(crate) fn unpack_columns(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
+        let pages = Self {
+            rows: unpacker.next_column()?,
+            ends: unpacker.next_column()?,
+            bytes: unpacker.next_column()?,
+        };
         pages.is_sound().then_some(pages)
     }
 
-    fn page(&self, number: usize) -> Option<RowPage> {
-        let bytes = lz4_flex::block::decompress_size_prepended(self.compressed(number)).ok()?;
+    fn decompress_page(&self, number: usize) -> Option<RowPage> {
+        let bytes =
+            lz4_flex::block::decompress_size_prepended(self.compressed_page(number)).ok()?;
         let first = if number == 0 { 0 } else { self.rows[number - 1] };
         Some(RowPage { bytes, first, rows: (self.rows[number] - first) as usize })
     }
 
-    fn compressed(&self, number: usize) -> &[u8] {
+    fn compressed_page(&self, number: usize) -> &[u8] {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
         &self.bytes[start as usize..self.ends[number] as usize]
     }
@@ -59,7 +63,7 @@ impl CompressedPages {
     fn is_sound(&self) -> bool {
         let fits = |number: usize| {
             let first = if number == 0 { 0 } else { self.rows[number - 1] };
-            let page = self.compressed(number);
+            let page = self.compressed_page(number);
             page.split_first_chunk().is_some_and(|(size, page)| {
                 let size = u32::from_le_bytes(*size) as usize;
                 size <= page.len() * GROWTH && (self.rows[number] - first) as usize <= size / 4
@@ -82,9 +86,9 @@ impl CompressedPages {
     }
 
     fn heap_bytes(&self) -> usize {
-        block(self.bytes.capacity())
-            + block(self.ends.capacity() * size_of::<u64>())
-            + block(self.rows.capacity() * size_of::<u32>())
+        block_size(self.bytes.capacity())
+            + block_size(self.ends.capacity() * size_of::<u64>())
+            + block_size(self.rows.capacity() * size_of::<u32>())
     }
 }
 
@@ -97,7 +101,7 @@ struct RowPage {
 }
 
 impl RowPage {
-    fn row(&self, number: u32) -> Option<&[u8]> {
+    fn row_bytes(&self, number: u32) -> Option<&[u8]> {
         let number = (number - self.first) as usize;
         let end = |row: usize| -> Option<usize> {
             let (bytes, _) = self.bytes.get(row * 4..)?.split_first_chunk()?;
@@ -118,7 +122,7 @@ pub struct ShelfWriter {
 
 impl ShelfWriter {
     /// Continues after all rows of `pages`, which are taken over unchanged.
-    pub fn behind(pages: CompressedPages) -> Self {
+    pub fn continue_after(pages: CompressedPages) -> Self {
         Self { pages, ..Self::default() }
     }
 
@@ -133,15 +137,15 @@ impl ShelfWriter {
     }
 
     /// Appends a row. An empty row stands for no record.
-    pub fn push(&mut self, row: &[u8]) {
+    pub fn push_row(&mut self, row: &[u8]) {
         self.rows.extend_from_slice(row);
         self.ends.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
         if self.rows.len() >= PAGE_BYTES {
-            self.turn();
+            self.turn_page();
         }
     }
 
-    fn turn(&mut self) {
+    fn turn_page(&mut self) {
         if !self.ends.is_empty() {
             self.pages.rows.push(self.pages.len() as u32 + (self.ends.len() / 4) as u32);
             self.ends.append(&mut self.rows);
@@ -152,11 +156,11 @@ impl ShelfWriter {
     }
 
     /// Writes the columns of the pages into a snapshot.
-    pub fn pack(mut self, packer: &mut ColumnPacker) {
-        self.turn();
-        packer.column(&self.pages.rows);
-        packer.column(&self.pages.ends);
-        packer.bytes(self.pages.bytes);
+    pub fn pack_columns(mut self, packer: &mut ColumnPacker) {
+        self.turn_page();
+        packer.push_column(&self.pages.rows);
+        packer.push_column(&self.pages.ends);
+        packer.push_bytes(self.pages.bytes);
     }
 }
 
@@ -176,8 +180,8 @@ pub struct RecordShelf<R> {
 
 impl<R: InMemory> RecordShelf<R> {
     /// Reads a shelf from a snapshot; `read` decodes a row.
-    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>, read: Read<R>) -> Option<Self> {
-        let pages = CompressedPages::unpack(unpacker)?;
+    pub(crate) fn unpack_columns(unpacker: &mut ColumnUnpacker<'_>, read: Read<R>) -> Option<Self> {
+        let pages = CompressedPages::unpack_columns(unpacker)?;
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
         Some(Self {
             pages,
@@ -196,7 +200,7 @@ impl<R: InMemory> RecordShelf<R> {
     /// Memory of the pages and of the records that were read.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.pages.heap_bytes()
-            + block(size_of_val(&*self.records))
+            + block_size(size_of_val(&*self.records))
             + self.read_bytes.load(Ordering::Relaxed)
     }
 
@@ -215,25 +219,25 @@ impl<R: InMemory> RecordShelf<R> {
     /// # Panics
     /// If the row is empty or out of range; with [`UnreadableRow`] if it can't be read.
     pub fn get(&self, row: u32) -> &Arc<R> {
-        self.read(row, &mut self.rows())
+        self.read_row(row, &mut self.written_rows())
     }
 
     /// The records of several rows; neighbours share the decompression of their page.
     ///
     /// # Panics
     /// As [`RecordShelf::get`].
-    pub fn several(&self, rows: &[u32]) -> Vec<Arc<R>> {
-        let mut unread = self.rows();
-        rows.iter().map(|row| Arc::clone(self.read(*row, &mut unread))).collect()
+    pub fn get_rows(&self, rows: &[u32]) -> Vec<Arc<R>> {
+        let mut unread = self.written_rows();
+        rows.iter().map(|row| Arc::clone(self.read_row(*row, &mut unread))).collect()
     }
 
-    fn read(&self, row: u32, unread: &mut ShelfRows<'_>) -> &Arc<R> {
+    fn read_row(&self, row: u32, unread: &mut ShelfRows<'_>) -> &Arc<R> {
         self.records[row as usize].get_or_init(|| {
-            if let Some(record) = unread.row(row).and_then(|row| (self.read)(row)) {
+            if let Some(record) = unread.read_row(row).and_then(|row| (self.read)(row)) {
                 self.read_bytes.fetch_add(record.heap_bytes(), Ordering::Relaxed);
                 return Arc::new(record);
             }
-            self.distrust()
+            self.reject_snapshot()
         })
     }
 
@@ -241,7 +245,7 @@ impl<R: InMemory> RecordShelf<R> {
     ///
     /// # Panics
     /// Always, with [`UnreadableRow`].
-    pub(crate) fn distrust(&self) -> ! {
+    pub(crate) fn reject_snapshot(&self) -> ! {
         self.unsound.store(true, Ordering::Relaxed);
         // `resume_unwind` prints no panic message; the engine reports an error instead.
         std::panic::resume_unwind(Box::new(UnreadableRow))
@@ -253,7 +257,7 @@ impl<R: InMemory> RecordShelf<R> {
     }
 
     /// The rows as they were written.
-    pub fn rows(&self) -> ShelfRows<'_> {
+    pub fn written_rows(&self) -> ShelfRows<'_> {
         ShelfRows { pages: &self.pages, open: None }
     }
 }
@@ -269,14 +273,14 @@ impl ShelfRows<'_> {
     ///
     /// # Panics
     /// If the row is out of range.
-    pub fn row(&mut self, row: u32) -> Option<&[u8]> {
+    pub fn read_row(&mut self, row: u32) -> Option<&[u8]> {
         let there = |page: &RowPage| {
             row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows)
         };
         if !self.open.as_ref().is_some_and(there) {
-            self.open = self.pages.page(self.pages.page_of(row));
+            self.open = self.pages.decompress_page(self.pages.page_of(row));
         }
-        self.open.as_ref()?.row(row)
+        self.open.as_ref()?.row_bytes(row)
     }
 }
 
@@ -304,24 +308,27 @@ mod tests {
 
     impl InMemory for String {
         fn owned_bytes(&self) -> usize {
-            block(self.capacity())
+            block_size(self.capacity())
         }
     }
 
     fn shelf(rows: usize) -> RecordShelf<String> {
         let mut writer = ShelfWriter::default();
-        (0..rows).for_each(|row| writer.push("row ".repeat(row % 5 * 97).as_bytes()));
+        (0..rows).for_each(|row| writer.push_row("row ".repeat(row % 5 * 97).as_bytes()));
         unpacked(writer)
     }
 
     fn unpacked(writer: ShelfWriter) -> RecordShelf<String> {
         let mut packer = ColumnPacker::default();
-        writer.pack(&mut packer);
+        writer.pack_columns(&mut packer);
         let (pieces, sum) = packer.finish();
         let bytes = pieces.concat();
         let mut unpacker = ColumnUnpacker::new(Box::new(&bytes[..]), sum);
-        RecordShelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).ok()))
-            .unwrap()
+        RecordShelf::unpack_columns(
+            &mut unpacker,
+            Box::new(|row| String::from_utf8(row.to_vec()).ok()),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -338,8 +345,8 @@ mod tests {
     #[test]
     fn rows_come_back_behind_those_of_another_shelf() {
         let first = shelf(50);
-        let mut writer = ShelfWriter::behind(first.pages().clone());
-        (0..7).for_each(|row| writer.push(format!("more {row}").as_bytes()));
+        let mut writer = ShelfWriter::continue_after(first.pages().clone());
+        (0..7).for_each(|row| writer.push_row(format!("more {row}").as_bytes()));
         let both = unpacked(writer);
         let text = |row: u32| both.get(row).as_str();
         assert_eq!(both.len(), 57);
@@ -354,14 +361,14 @@ mod tests {
             assert_eq!(shelf.len(), rows);
             let unread = shelf.heap_bytes();
             let numbers: Vec<u32> = (0..rows as u32).rev().collect();
-            for (number, record) in numbers.iter().zip(shelf.several(&numbers)) {
+            for (number, record) in numbers.iter().zip(shelf.get_rows(&numbers)) {
                 assert_eq!(*record, "row ".repeat(*number as usize % 5 * 97));
                 assert!(Arc::ptr_eq(&record, shelf.get(*number)));
             }
             assert!(shelf.heap_bytes() >= unread + rows * 48, "what is read is counted");
-            let mut unread = shelf.rows();
+            let mut unread = shelf.written_rows();
             numbers.iter().for_each(|number| {
-                assert_eq!(unread.row(*number), Some(shelf.get(*number).as_bytes()));
+                assert_eq!(unread.read_row(*number), Some(shelf.get(*number).as_bytes()));
             });
         }
     }

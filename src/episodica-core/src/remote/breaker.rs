@@ -49,7 +49,7 @@ impl CircuitBreaker {
     ///
     /// # Errors
     /// The number of seconds until a test is admitted (0 while another call is the test).
-    pub fn enter(&self, now: f64) -> Result<AttemptPermit<'_>, f64> {
+    pub fn admit_attempt(&self, now: f64) -> Result<AttemptPermit<'_>, f64> {
         let mut inner = self.inner.lock();
         let test = match inner.state {
             BreakerState::Closed { .. } => false,
@@ -58,12 +58,12 @@ impl CircuitBreaker {
             BreakerState::Testing => return Err(0.0),
         };
         if test {
-            inner.turn(BreakerState::Testing);
+            inner.switch_state(BreakerState::Testing);
         }
         Ok(AttemptPermit { breaker: self, epoch: inner.epoch, settled: false })
     }
 
-    /// True if [`enter`](Self::enter) would admit a call.
+    /// True if [`admit_attempt`](Self::admit_attempt) would admit a call.
     pub fn is_available(&self, now: f64) -> bool {
         match self.inner.lock().state {
             BreakerState::Closed { .. } => true,
@@ -73,7 +73,7 @@ impl CircuitBreaker {
     }
 
     /// `closed`, `open` or `half_open` (a test may begin or is under way).
-    pub fn state(&self, now: f64) -> &'static str {
+    pub fn state_name(&self, now: f64) -> &'static str {
         match self.inner.lock().state {
             BreakerState::Closed { .. } => "closed",
             BreakerState::Open { until } if now < until => "open",
@@ -83,7 +83,7 @@ impl CircuitBreaker {
 }
 
 impl BreakerInner {
-    fn turn(&mut self, state: BreakerState) {
+    fn switch_state(&mut self, state: BreakerState) {
         self.state = state;
         self.epoch += 1;
     }
@@ -100,31 +100,31 @@ pub struct AttemptPermit<'b> {
 
 impl AttemptPermit<'_> {
     /// Reports an answer: closes the breaker and resets the count of failures.
-    pub(crate) fn succeed(mut self) {
-        self.settle(|inner, _| match inner.state {
+    pub(crate) fn report_success(mut self) {
+        self.settle_permit(|inner, _| match inner.state {
             BreakerState::Closed { .. } => inner.state = BreakerState::Closed { failures: 0 },
             BreakerState::Testing | BreakerState::Open { .. } => {
-                inner.turn(BreakerState::Closed { failures: 0 })
+                inner.switch_state(BreakerState::Closed { failures: 0 })
             }
         });
     }
 
     /// Reports a failure at time `now`.
-    pub fn fail(mut self, now: f64) {
-        self.settle(|inner, breaker| {
+    pub fn report_failure(mut self, now: f64) {
+        self.settle_permit(|inner, breaker| {
             let failures = match inner.state {
                 BreakerState::Closed { failures } => failures + 1,
                 BreakerState::Testing | BreakerState::Open { .. } => breaker.limit,
             };
             if failures >= breaker.limit {
-                inner.turn(BreakerState::Open { until: now + breaker.pause_seconds })
+                inner.switch_state(BreakerState::Open { until: now + breaker.pause_seconds })
             } else {
                 inner.state = BreakerState::Closed { failures }
             }
         });
     }
 
-    fn settle(&mut self, change: impl FnOnce(&mut BreakerInner, &CircuitBreaker)) {
+    fn settle_permit(&mut self, change: impl FnOnce(&mut BreakerInner, &CircuitBreaker)) {
         self.settled = true;
         let mut inner = self.breaker.inner.lock();
         if inner.epoch == self.epoch {
@@ -136,9 +136,9 @@ impl AttemptPermit<'_> {
 impl Drop for AttemptPermit<'_> {
     fn drop(&mut self) {
         if !self.settled {
-            self.settle(|inner, _| {
+            self.settle_permit(|inner, _| {
                 if inner.state == BreakerState::Testing {
-                    inner.turn(BreakerState::Open { until: f64::NEG_INFINITY });
+                    inner.switch_state(BreakerState::Open { until: f64::NEG_INFINITY });
                 }
             });
         }
@@ -151,7 +151,7 @@ mod tests {
 
     fn failed(breaker: &CircuitBreaker, times: u32, now: f64) {
         for _ in 0..times {
-            breaker.enter(now).unwrap().fail(now);
+            breaker.admit_attempt(now).unwrap().report_failure(now);
         }
     }
 
@@ -159,12 +159,12 @@ mod tests {
     fn opens_after_failures_in_a_row_only() {
         let breaker = CircuitBreaker::new(5, 60.0);
         failed(&breaker, 4, 0.0);
-        breaker.enter(0.0).unwrap().succeed();
+        breaker.admit_attempt(0.0).unwrap().report_success();
         failed(&breaker, 4, 0.0);
-        assert_eq!(breaker.state(0.0), "closed");
+        assert_eq!(breaker.state_name(0.0), "closed");
         failed(&breaker, 1, 1.0);
-        assert_eq!(breaker.state(1.0), "open");
-        assert_eq!(breaker.enter(11.0).unwrap_err(), 50.0);
+        assert_eq!(breaker.state_name(1.0), "open");
+        assert_eq!(breaker.admit_attempt(11.0).unwrap_err(), 50.0);
         assert!(!breaker.is_available(60.9));
         assert!(breaker.is_available(61.0));
     }
@@ -173,34 +173,38 @@ mod tests {
     fn one_test_decides() {
         let breaker = CircuitBreaker::new(2, 60.0);
         failed(&breaker, 2, 0.0);
-        let test = breaker.enter(60.0).unwrap();
-        assert_eq!(breaker.enter(60.0).unwrap_err(), 0.0, "only one");
+        let test = breaker.admit_attempt(60.0).unwrap();
+        assert_eq!(breaker.admit_attempt(60.0).unwrap_err(), 0.0, "only one");
         assert!(!breaker.is_available(60.0));
-        assert_eq!(breaker.state(60.0), "half_open");
-        test.fail(65.0);
-        assert_eq!(breaker.enter(66.0).unwrap_err(), 59.0, "one failure is enough after a test");
-        breaker.enter(125.0).unwrap().succeed();
+        assert_eq!(breaker.state_name(60.0), "half_open");
+        test.report_failure(65.0);
+        assert_eq!(
+            breaker.admit_attempt(66.0).unwrap_err(),
+            59.0,
+            "one failure is enough after a test"
+        );
+        breaker.admit_attempt(125.0).unwrap().report_success();
         failed(&breaker, 1, 126.0);
-        assert_eq!(breaker.state(126.0), "closed", "and counting starts anew");
+        assert_eq!(breaker.state_name(126.0), "closed", "and counting starts anew");
     }
 
     #[test]
     fn a_test_without_outcome_may_be_taken_again() {
         let breaker = CircuitBreaker::new(1, 60.0);
         failed(&breaker, 1, 0.0);
-        drop(breaker.enter(60.0).unwrap());
-        breaker.enter(60.0).unwrap().succeed();
-        assert_eq!(breaker.state(60.0), "closed");
+        drop(breaker.admit_attempt(60.0).unwrap());
+        breaker.admit_attempt(60.0).unwrap().report_success();
+        assert_eq!(breaker.state_name(60.0), "closed");
     }
 
     #[test]
     fn calls_from_before_a_change_do_not_count_after_it() {
         let breaker = CircuitBreaker::new(1, 60.0);
         let (late_failure, late_success) =
-            (breaker.enter(0.0).unwrap(), breaker.enter(0.0).unwrap());
+            (breaker.admit_attempt(0.0).unwrap(), breaker.admit_attempt(0.0).unwrap());
         failed(&breaker, 1, 0.0);
-        late_success.succeed();
-        late_failure.fail(50.0);
-        assert_eq!(breaker.enter(50.0).unwrap_err(), 10.0, "neither closed nor prolonged");
+        late_success.report_success();
+        late_failure.report_failure(50.0);
+        assert_eq!(breaker.admit_attempt(50.0).unwrap_err(), 10.0, "neither closed nor prolonged");
     }
 }

@@ -22,7 +22,7 @@ impl SecretText {
     }
 
     /// The secret itself, for sending only.
-    pub(crate) fn expose(&self) -> &str {
+    pub(crate) fn expose_secret(&self) -> &str {
         &self.0
     }
 }
@@ -115,7 +115,7 @@ impl RemoteEndpoint {
     ///
     /// # Errors
     /// [`ErrorKind::Config`], naming the value that is out of bounds.
-    pub(crate) fn url(&self) -> Result<Url> {
+    pub(crate) fn checked_url(&self) -> Result<Url> {
         let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
         let url = match Url::parse(self.base_url.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
@@ -235,7 +235,7 @@ mod tests {
             r#""proxy":"http://u:word@p:1"}"#,
         );
         let endpoint: RemoteEndpoint = serde_json::from_str(json).unwrap();
-        assert_eq!(endpoint.api_key.as_ref().unwrap().expose(), "sk-1234");
+        assert_eq!(endpoint.api_key.as_ref().unwrap().expose_secret(), "sk-1234");
         let shown = format!(
             "{endpoint:?} {} {}",
             serde_json::to_string(&endpoint).unwrap(),
@@ -262,20 +262,22 @@ mod tests {
 
     #[test]
     fn values_out_of_bounds_are_named() {
-        assert!(RemoteEndpoint::new("http://localhost:1/v1?api-version=2").url().is_ok());
+        assert!(RemoteEndpoint::new("http://localhost:1/v1?api-version=2").checked_url().is_ok());
         for url in ["", "localhost:8080", "ftp://h/", "/v1", "http://user:word@h/v1"] {
-            let error = RemoteEndpoint::new(url).url().unwrap_err();
+            let error = RemoteEndpoint::new(url).checked_url().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config);
             assert!(!error.to_string().contains("word@"));
         }
         let endpoint =
             RemoteEndpoint { timeout_seconds: f64::NAN, ..RemoteEndpoint::new("http://h") };
         assert_eq!(
-            endpoint.url().unwrap_err().to_string(),
+            endpoint.checked_url().unwrap_err().to_string(),
             "timeout_seconds must be a finite number: `NaN`"
         );
         assert!(
-            RemoteEndpoint { max_attempts: 0, ..RemoteEndpoint::new("http://h") }.url().is_err()
+            RemoteEndpoint { max_attempts: 0, ..RemoteEndpoint::new("http://h") }
+                .checked_url()
+                .is_err()
         );
     }
 }

@@ -52,13 +52,13 @@ impl CallFailure {
     }
 
     /// The failure of a call that the caller stopped.
-    pub fn stopped(error: Error) -> Self {
+    pub fn from_stop(error: Error) -> Self {
         Self { stop: Some(Box::new(error)), ..Self::new(FailureCause::Stopped, "stopped") }
     }
 
     /// The failure for a status other than 2xx. Of `body`, only the code or type of the error is
     /// shown, and only if it is a single word.
-    pub(super) fn status(status: u16, origin: &str, body: &[u8]) -> Self {
+    pub(super) fn from_status(status: u16, origin: &str, body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
         let error = body.get("error").unwrap_or(&body);
@@ -72,7 +72,7 @@ impl CallFailure {
             "answered with"
         };
         let message = format!("server `{origin}` {verb} status `{status}`{code}");
-        let reason = words(&body).to_lowercase();
+        let reason = explanation_text(&body).to_lowercase();
         // Some servers (llama-cpp-python) report an invalid request as an internal error.
         let meant =
             if status == 500 && reason.contains("validation error") && reason.contains("body") {
@@ -85,7 +85,7 @@ impl CallFailure {
 
     /// The same failure for a call of several requests: `attempts` in total, within `seconds`.
     #[must_use]
-    pub fn over(self, attempts: u32, seconds: f64) -> Self {
+    pub fn over_attempts(self, attempts: u32, seconds: f64) -> Self {
         Self { attempts, seconds, ..self }
     }
 
@@ -105,23 +105,23 @@ impl CallFailure {
     }
 
     /// Time from the first request until the call gave up.
-    pub fn seconds(&self) -> f64 {
+    pub fn elapsed_seconds(&self) -> f64 {
         self.seconds
     }
 
     /// True if the server's explanation contains `word` (lower case).
-    pub fn mentions(&self, word: &str) -> bool {
-        self.reason.expose().contains(word)
+    pub fn mentions_word(&self, word: &str) -> bool {
+        self.reason.expose_secret().contains(word)
     }
 
     /// True if this is all that the server explains (lower case).
-    pub fn says(&self, text: &str) -> bool {
-        self.reason.expose().trim() == text
+    pub fn says_only(&self, text: &str) -> bool {
+        self.reason.expose_secret().trim() == text
     }
 
     /// The numbers in the server's explanation, in order: limits, and the requested values.
-    pub fn numbers(&self) -> Vec<u32> {
-        let reason = self.reason.expose().replace(',', "");
+    pub fn stated_numbers(&self) -> Vec<u32> {
+        let reason = self.reason.expose_secret().replace(',', "");
         reason.split(|one: char| !one.is_ascii_digit()).filter_map(|run| run.parse().ok()).collect()
     }
 
@@ -145,7 +145,7 @@ impl CallFailure {
             "too many tokens",
         ];
         matches!(self.cause, FailureCause::Status(400 | 413 | 422))
-            && CONTENT.iter().any(|word| self.mentions(word))
+            && CONTENT.iter().any(|word| self.mentions_word(word))
     }
 
     /// True if the same request may succeed later: for network errors, 408, 409, 429 and 5xx except
@@ -163,7 +163,7 @@ impl CallFailure {
     /// True if the server takes no more requests for now. A used-up quota is not such a limit:
     /// waiting does not help.
     pub(crate) fn is_rate_limit(&self) -> bool {
-        self.cause == FailureCause::Status(429) && !self.mentions("insufficient_quota")
+        self.cause == FailureCause::Status(429) && !self.mentions_word("insufficient_quota")
     }
 
     /// True if the failure is the server's, not the request's. The circuit breaker counts such
@@ -209,7 +209,7 @@ fn is_word(text: &str) -> bool {
 
 /// The explanations in an error body, in the formats that servers use. Echoes of the request are
 /// omitted where the format allows it.
-fn words(body: &Value) -> String {
+fn explanation_text(body: &Value) -> String {
     let error = body.get("error").unwrap_or(body);
     let mut found = Vec::new();
     let mut add =
@@ -236,13 +236,13 @@ mod tests {
     fn messages_show_codes_and_no_words() {
         let body = br#"{"error":{"message":"Your prompt 'my diary' with response_format is bad",
                 "type":"invalid_request_error","code":null}}"#;
-        let failure = CallFailure::status(400, "http://h:1", body);
+        let failure = CallFailure::from_status(400, "http://h:1", body);
         assert_eq!(
             failure.message(),
             "server `http://h:1` answered with status `400` (invalid_request_error)"
         );
-        assert!(failure.mentions("response_format") && failure.mentions("diary"));
-        let leak = CallFailure::status(
+        assert!(failure.mentions_word("response_format") && failure.mentions_word("diary"));
+        let leak = CallFailure::from_status(
             401,
             "http://h:1",
             br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#,
@@ -256,15 +256,17 @@ mod tests {
         let body = br#"{"error":{
                 "message":"1 validation error:\n {'loc': ('body', 'response_format', 'type')}",
                 "type":"internal_server_error"}}"#;
-        let failure = CallFailure::status(500, "http://h:1", body);
+        let failure = CallFailure::from_status(500, "http://h:1", body);
         assert!(
-            !failure.is_temporary() && !failure.is_outage() && failure.mentions("response_format")
+            !failure.is_temporary()
+                && !failure.is_outage()
+                && failure.mentions_word("response_format")
         );
         assert_eq!(
             failure.message(),
             "server `http://h:1` answered with status `500` (internal_server_error)"
         );
-        assert!(CallFailure::status(500, "http://h:1", b"validation error").is_temporary());
+        assert!(CallFailure::from_status(500, "http://h:1", b"validation error").is_temporary());
     }
 
     #[test]
@@ -279,25 +281,30 @@ mod tests {
             ),
             "unknown field response_format",
         ] {
-            let failure = CallFailure::status(422, "h", body.as_bytes());
-            assert!(failure.mentions("response_format"), "{body}");
-            assert!(!failure.mentions("temperature"), "an echo of the request is no explanation");
+            let failure = CallFailure::from_status(422, "h", body.as_bytes());
+            assert!(failure.mentions_word("response_format"), "{body}");
+            assert!(
+                !failure.mentions_word("temperature"),
+                "an echo of the request is no explanation"
+            );
         }
     }
 
     #[test]
     fn what_is_tried_again_and_what_speaks_against_the_server() {
         for status in [400, 401, 403, 404, 413, 422, 501, 301] {
-            let failure = CallFailure::status(status, "h", b"");
+            let failure = CallFailure::from_status(status, "h", b"");
             assert!(!failure.is_temporary() && !failure.is_outage(), "{status}");
         }
         for status in [408, 409, 500, 502, 503, 529] {
-            let failure = CallFailure::status(status, "h", b"");
+            let failure = CallFailure::from_status(status, "h", b"");
             assert!(failure.is_temporary() && failure.is_outage(), "{status}");
         }
-        let limit = CallFailure::status(429, "h", br#"{"error":{"code":"rate_limit_exceeded"}}"#);
+        let limit =
+            CallFailure::from_status(429, "h", br#"{"error":{"code":"rate_limit_exceeded"}}"#);
         assert!(limit.is_temporary() && limit.is_rate_limit() && !limit.is_outage());
-        let quota = CallFailure::status(429, "h", br#"{"error":{"code":"insufficient_quota"}}"#);
+        let quota =
+            CallFailure::from_status(429, "h", br#"{"error":{"code":"insufficient_quota"}}"#);
         assert!(quota.is_temporary() && !quota.is_rate_limit() && quota.is_outage());
         assert!(!CallFailure::new(FailureCause::Unusable, "x").is_temporary());
         assert!(CallFailure::new(FailureCause::Unusable, "x").is_outage());

@@ -31,7 +31,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// survive a fork.
 static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
-fn runtime() -> Result<&'static Runtime> {
+fn http_runtime() -> Result<&'static Runtime> {
     let place = RUNTIME.place();
     if place.get().is_none() {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -66,7 +66,7 @@ impl HttpPool {
     /// # Errors
     /// `Config` for invalid values.
     pub(super) fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
-        let base = endpoint.url()?;
+        let base = endpoint.checked_url()?;
         // Fails only if another part of the process has installed a TLS provider, which is then
         // used.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -74,22 +74,22 @@ impl HttpPool {
             .unwrap_or(Duration::from_secs(60));
         let mut builder = Client::builder()
             .user_agent(concat!("episodica/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers(endpoint)?)
+            .default_headers(header_map(endpoint)?)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .connect_timeout(deadline.min(CONNECT_TIME))
             .tcp_keepalive(Duration::from_secs(60));
         if let Some(proxy) = &endpoint.proxy {
             // The cause is omitted: it would repeat the address, which may contain a password.
-            let proxy = reqwest::Proxy::all(proxy.expose())
-                .map_err(|_| config("proxy of the endpoint is not an address"))?;
+            let proxy = reqwest::Proxy::all(proxy.expose_secret())
+                .map_err(|_| config_error("proxy of the endpoint is not an address"))?;
             builder = builder.proxy(proxy);
         } else if base.scheme() == "http" {
             // Certificates are not needed without TLS, and small systems have none.
             builder = builder.tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| {
-            config("cannot prepare connections to the endpoint")
+            config_error("cannot prepare connections to the endpoint")
                 .caused_by(error.without_url())
                 .with_hint(
                     "for https, install the package `ca-certificates` or name a file of \
@@ -107,7 +107,7 @@ impl HttpPool {
 
     /// Sends `body` once to `path` below the base address. Returns the body of a 2xx answer whose
     /// content type is JSON or a stream of JSON.
-    pub(super) fn post(
+    pub(super) fn post_once(
         &self,
         path: &str,
         body: Vec<u8>,
@@ -116,40 +116,46 @@ impl HttpPool {
     ) -> Result<Vec<u8>, CallFailure> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        control.check().map_err(CallFailure::stopped)?;
-        let runtime = runtime().map_err(CallFailure::stopped)?;
+        control.check().map_err(CallFailure::from_stop)?;
+        let runtime = http_runtime().map_err(CallFailure::from_stop)?;
         let left = control.deadline().map(|end| end.saturating_duration_since(Instant::now()));
         let patience = left.map_or(self.deadline, |left| left.min(self.deadline));
         runtime.block_on(async {
-            let mut call = pin!(timeout(patience, self.exchange(url, body, timer)));
+            let mut call = pin!(timeout(patience, self.send_request(url, body, timer)));
             loop {
                 match timeout(CHECK_INTERVAL, &mut call).await {
                     Ok(Ok(outcome)) => return outcome,
                     Ok(Err(_)) => return Err(self.timed_out(patience)),
-                    Err(_) => control.check().map_err(CallFailure::stopped)?,
+                    Err(_) => control.check().map_err(CallFailure::from_stop)?,
                 }
             }
         })
     }
 
-    async fn exchange(
+    async fn send_request(
         &self,
         url: Url,
         body: Vec<u8>,
         timer: &dyn RetryTimer,
     ) -> Result<Vec<u8>, CallFailure> {
-        let mut response =
-            self.client.post(url).body(body).send().await.map_err(|error| self.network(&error))?;
+        let mut response = self
+            .client
+            .post(url)
+            .body(body)
+            .send()
+            .await
+            .map_err(|error| self.network_failure(&error))?;
         let status = response.status();
         let header =
             |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
         if !status.is_success() {
             let wait = header(RETRY_AFTER).and_then(|text| retry_after(text, timer));
             let mut body = Vec::new();
-            let _ = timeout(ERROR_BODY_TIME, read(&mut response, MAX_ERROR_BYTES, &mut body)).await;
+            let _ = timeout(ERROR_BODY_TIME, read_body(&mut response, MAX_ERROR_BYTES, &mut body))
+                .await;
             return Err(CallFailure {
                 retry_after: wait,
-                ..CallFailure::status(status.as_u16(), &self.origin, &body)
+                ..CallFailure::from_status(status.as_u16(), &self.origin, &body)
             });
         }
         let unusable = |what: &str| {
@@ -166,10 +172,10 @@ impl HttpPool {
             return Err(unusable("something other than JSON"));
         }
         let mut body = Vec::new();
-        match read(&mut response, MAX_ANSWER_BYTES, &mut body).await {
+        match read_body(&mut response, MAX_ANSWER_BYTES, &mut body).await {
             Ok(true) => Ok(body),
             Ok(false) => Err(unusable("more than 16 MB")),
-            Err(error) => Err(self.network(&error)),
+            Err(error) => Err(self.network_failure(&error)),
         }
     }
 
@@ -184,7 +190,7 @@ impl HttpPool {
         )
     }
 
-    fn network(&self, error: &reqwest::Error) -> CallFailure {
+    fn network_failure(&self, error: &reqwest::Error) -> CallFailure {
         if error.is_timeout() && !error.is_connect() {
             return self.timed_out(self.deadline);
         }
@@ -207,7 +213,7 @@ impl HttpPool {
 }
 
 /// Appends the response to `body`; returns false if it is longer than `limit`.
-async fn read(
+async fn read_body(
     response: &mut Response,
     limit: usize,
     body: &mut Vec<u8>,
@@ -224,34 +230,37 @@ async fn read(
     Ok(true)
 }
 
-fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap> {
+fn header_map(endpoint: &RemoteEndpoint) -> Result<HeaderMap> {
     let mut map = HeaderMap::new();
     map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(key) = endpoint.api_key.as_ref().filter(|key| !key.expose().is_empty()) {
-        map.insert(AUTHORIZATION, secret(&format!("Bearer {}", key.expose()), "api_key")?);
+    if let Some(key) = endpoint.api_key.as_ref().filter(|key| !key.expose_secret().is_empty()) {
+        map.insert(
+            AUTHORIZATION,
+            secret_header(&format!("Bearer {}", key.expose_secret()), "api_key")?,
+        );
     }
     if let Some(organization) = &endpoint.organization {
         map.insert(
             HeaderName::from_static("openai-organization"),
-            secret(organization, "organization")?,
+            secret_header(organization, "organization")?,
         );
     }
     for (name, value) in &endpoint.headers {
         let name = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| config("name of a header of the endpoint is not valid"))?;
-        map.insert(name, secret(SecretText::expose(value), "value of a header")?);
+            .map_err(|_| config_error("name of a header of the endpoint is not valid"))?;
+        map.insert(name, secret_header(SecretText::expose_secret(value), "value of a header")?);
     }
     Ok(map)
 }
 
-fn secret(text: &str, what: &str) -> Result<HeaderValue> {
+fn secret_header(text: &str, what: &str) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(text).map_err(|_| {
-        config(format!("{what} of the endpoint has characters that no HTTP header can hold"))
+        config_error(format!("{what} of the endpoint has characters that no HTTP header can hold"))
     })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-fn config(context: impl Into<String>) -> Error {
+fn config_error(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, context)
 }

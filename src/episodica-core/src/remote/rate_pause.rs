@@ -23,7 +23,7 @@ struct PauseState {
 
 impl RatePause {
     /// Seconds until a request may be sent; 0 without a pause.
-    pub fn left(&self, now: f64) -> f64 {
+    pub fn seconds_left(&self, now: f64) -> f64 {
         (self.inner.lock().until - now).max(0.0)
     }
 
@@ -31,7 +31,7 @@ impl RatePause {
     /// seconds, or else for twice as long as in the pause before, from `least` seconds up to a
     /// minute. A request that was sent before a pause ended tells nothing about that pause: it
     /// does not prolong it, unless it is asked to wait for longer.
-    pub fn refuse(&self, sent: f64, now: f64, asked: Option<f64>, least: f64) {
+    pub fn note_refusal(&self, sent: f64, now: f64, asked: Option<f64>, least: f64) {
         let mut inner = self.inner.lock();
         let is_new = sent >= inner.until;
         if is_new {
@@ -51,7 +51,7 @@ impl RatePause {
     }
 
     /// Notes an answer: the next pause is short again.
-    pub fn relax(&self) {
+    pub fn note_answer(&self) {
         self.inner.lock().pauses = 0;
     }
 }
@@ -63,29 +63,29 @@ mod tests {
     #[test]
     fn a_pause_holds_for_all_and_doubles_until_an_answer() {
         let pause = RatePause::default();
-        let refuse = |now: f64, asked| pause.refuse(now, now, asked, 1.0);
-        assert_eq!(pause.left(5.0), 0.0);
+        let refuse = |now: f64, asked| pause.note_refusal(now, now, asked, 1.0);
+        assert_eq!(pause.seconds_left(5.0), 0.0);
         refuse(10.0, None);
         refuse(10.5, None);
-        assert_eq!(pause.left(10.5), 0.5, "one refusal of several sent at once counts");
+        assert_eq!(pause.seconds_left(10.5), 0.5, "one refusal of several sent at once counts");
         refuse(11.0, None);
-        assert_eq!(pause.left(11.0), 2.0);
+        assert_eq!(pause.seconds_left(11.0), 2.0);
         refuse(13.0, Some(17.0));
         refuse(13.0, Some(4.0));
-        assert_eq!(pause.left(13.0), 17.0);
+        assert_eq!(pause.seconds_left(13.0), 17.0);
         for round in 0..40 {
             refuse(100.0 * f64::from(round), None);
         }
-        assert_eq!(pause.left(3_900.0), MAX_WAIT_SECONDS);
+        assert_eq!(pause.seconds_left(3_900.0), MAX_WAIT_SECONDS);
         assert!(pause.is_hopeless());
-        pause.relax();
+        pause.note_answer();
         assert!(!pause.is_hopeless());
         refuse(5_000.0, None);
-        assert_eq!(pause.left(5_000.0), 1.0);
+        assert_eq!(pause.seconds_left(5_000.0), 1.0);
         for late in 1..20 {
-            pause.refuse(5_000.0, 5_000.0 + f64::from(late), None, 1.0);
+            pause.note_refusal(5_000.0, 5_000.0 + f64::from(late), None, 1.0);
         }
         assert!(!pause.is_hopeless(), "late answers to one burst of requests are one refusal");
-        assert_eq!(pause.left(5_001.0), 0.0);
+        assert_eq!(pause.seconds_left(5_001.0), 0.0);
     }
 }

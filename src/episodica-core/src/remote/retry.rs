@@ -20,12 +20,17 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Seconds to wait after attempt number `attempt` (from 1) failed; `None` = give up.
-    pub fn wait(&self, attempt: u32, failure: &CallFailure, timer: &dyn RetryTimer) -> Option<f64> {
+    pub fn wait_seconds(
+        &self,
+        attempt: u32,
+        failure: &CallFailure,
+        timer: &dyn RetryTimer,
+    ) -> Option<f64> {
         if attempt >= self.max_attempts || !failure.is_temporary() {
             return None;
         }
         let doubled = self.wait_seconds * f64::from(1_u32 << (attempt - 1).min(16));
-        let wait = (doubled * (0.75 + 0.5 * timer.chance())).min(MAX_WAIT_SECONDS);
+        let wait = (doubled * (0.75 + 0.5 * timer.random_fraction())).min(MAX_WAIT_SECONDS);
         match failure.retry_after {
             Some(asked) if asked > MAX_WAIT_SECONDS => None,
             Some(asked) => Some(wait.max(asked)),
@@ -56,9 +61,13 @@ mod tests {
     fn waits_double_and_end() {
         let (timer, failure) =
             (VirtualTimer::default(), CallFailure::new(FailureCause::Network, "x"));
-        let waits: Vec<_> = (1..=3).map(|attempt| POLICY.wait(attempt, &failure, &timer)).collect();
+        let waits: Vec<_> =
+            (1..=3).map(|attempt| POLICY.wait_seconds(attempt, &failure, &timer)).collect();
         assert_eq!(waits, [Some(1.0), Some(2.0), None]);
-        assert_eq!(POLICY.wait(1, &CallFailure::new(FailureCause::Status(400), "x"), &timer), None);
+        assert_eq!(
+            POLICY.wait_seconds(1, &CallFailure::new(FailureCause::Status(400), "x"), &timer),
+            None
+        );
     }
 
     #[test]
@@ -71,7 +80,7 @@ mod tests {
                 retry_after: Some(asked),
                 ..CallFailure::new(FailureCause::Status(429), "x")
             };
-            assert_eq!(POLICY.wait(1, &failure, &timer), expected, "{asked}");
+            assert_eq!(POLICY.wait_seconds(1, &failure, &timer), expected, "{asked}");
         }
     }
 

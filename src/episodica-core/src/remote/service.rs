@@ -78,7 +78,7 @@ impl ServiceReply {
     /// # Errors
     /// [`FailureCause::Unusable`] if it is not JSON or has another shape; `what` names the expected
     /// content ("a chat completion").
-    pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, CallFailure> {
+    pub fn parse_body<T: DeserializeOwned>(&self, what: &str) -> Result<T, CallFailure> {
         let body = self.body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.body);
         serde_json::from_slice(body).map_err(|error| {
             // Only the position of the parser's error is shown: its text may quote the answer.
@@ -137,25 +137,25 @@ impl RemoteService {
     /// # Errors
     /// The failure of the last attempt; [`FailureCause::Refused`] while the circuit breaker is
     /// open; [`FailureCause::Stopped`] soon after `control` requests it.
-    pub(crate) fn post(
+    pub(crate) fn post_json(
         &self,
         path: &str,
         body: &Value,
         control: &dyn CallControl,
     ) -> Result<ServiceReply, CallFailure> {
         let body = serde_json::to_vec(body).expect("invariant: a value is JSON");
-        let started = self.timer.seconds();
-        add(&self.counts.calls, 1);
-        let hurried = self.hurried(control, started)?;
+        let started = self.timer.elapsed_seconds();
+        add_count(&self.counts.calls, 1);
+        let hurried = self.deadline_permit(control, started)?;
         let mut call =
             ServiceCall { service: self, control, hurried, attempts: 0, limited: 0, last: None };
-        let sent = call.send(path, &body);
+        let sent = call.send_attempts(path, &body);
         let ServiceCall { hurried, attempts, .. } = call;
-        let seconds = self.timer.seconds() - started;
+        let seconds = self.timer.elapsed_seconds() - started;
         let failure = match sent {
             Ok(body) => {
                 if let Some((_, permit)) = hurried {
-                    permit.succeed();
+                    permit.report_success();
                 }
                 self.counts.failing.store(false, Ordering::Relaxed);
                 return Ok(ServiceReply { body, attempts, seconds });
@@ -163,46 +163,45 @@ impl RemoteService {
             Err(failure) => failure,
         };
         if let Some((_, permit)) = hurried.filter(|_| failure.cause == FailureCause::Timeout) {
-            permit.fail(self.timer.seconds());
+            permit.report_failure(self.timer.elapsed_seconds());
         }
         if failure.cause != FailureCause::Stopped {
             self.counts.failing.store(true, Ordering::Relaxed);
         }
         if !matches!(failure.cause, FailureCause::Stopped | FailureCause::Refused) {
-            add(&self.counts.failures, 1);
+            add_count(&self.counts.failures, 1);
         }
         Err(CallFailure { attempts, seconds, ..failure })
     }
 
     /// The deadline of a call and its permit; `None` without a deadline.
-    fn hurried(
+    fn deadline_permit(
         &self,
         control: &dyn CallControl,
         now: f64,
     ) -> Result<Option<(Instant, AttemptPermit<'_>)>, CallFailure> {
         let Some(deadline) = control.deadline() else { return Ok(None) };
-        match self.hurry.enter(now) {
+        match self.hurry.admit_attempt(now) {
             Ok(permit) => Ok(Some((deadline, permit))),
-            Err(left) => {
-                Err(self.refused(format!("server was too slow lately, next test in {left:.0} s")))
-            }
+            Err(left) => Err(self
+                .refused_failure(format!("server was too slow lately, next test in {left:.0} s"))),
         }
     }
 
-    fn refused(&self, text: String) -> CallFailure {
-        add(&self.counts.refused, 1);
+    fn refused_failure(&self, text: String) -> CallFailure {
+        add_count(&self.counts.refused, 1);
         CallFailure::new(FailureCause::Refused, text)
     }
 
     /// True if a call would be sent now.
     pub fn is_available(&self) -> bool {
-        let now = self.timer.seconds();
-        self.pause.left(now) <= MAX_WAIT_SECONDS && self.breaker.is_available(now)
+        let now = self.timer.elapsed_seconds();
+        self.pause.seconds_left(now) <= MAX_WAIT_SECONDS && self.breaker.is_available(now)
     }
 
     /// Seconds of this server's timer, for measurements over several calls.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.timer.seconds()
+    pub(crate) fn timer_seconds(&self) -> f64 {
+        self.timer.elapsed_seconds()
     }
 
     /// Scheme, host and port of the server.
@@ -211,12 +210,12 @@ impl RemoteService {
     }
 
     /// Counters and state of the circuit breaker, without the name of a model. Contains no secrets.
-    pub fn health(&self) -> ServiceHealth {
+    pub fn service_health(&self) -> ServiceHealth {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ServiceHealth {
             kind: "endpoint",
             endpoint: self.origin().to_owned(),
-            breaker: self.breaker.state(self.timer.seconds()),
+            breaker: self.breaker.state_name(self.timer.elapsed_seconds()),
             calls: count(&self.counts.calls),
             requests: count(&self.counts.requests),
             retries: count(&self.counts.retries),
@@ -242,25 +241,30 @@ struct ServiceCall<'a> {
 
 impl<'a> ServiceCall<'a> {
     /// Sends until an attempt succeeds or none may follow.
-    fn send(&mut self, path: &str, body: &[u8]) -> Result<Vec<u8>, CallFailure> {
+    fn send_attempts(&mut self, path: &str, body: &[u8]) -> Result<Vec<u8>, CallFailure> {
         let RemoteService { http, policy, breaker, pause, timer, counts, .. } = self.service;
         loop {
-            let permit = self.enter()?;
+            let permit = self.enter_attempt()?;
             self.attempts += 1;
-            add(&counts.requests, 1);
-            add(&counts.retries, u64::from(self.attempts > 1));
-            let sent = timer.seconds();
-            let failure = match http.post(path, body.to_vec(), &**timer, self.control) {
+            add_count(&counts.requests, 1);
+            add_count(&counts.retries, u64::from(self.attempts > 1));
+            let sent = timer.elapsed_seconds();
+            let failure = match http.post_once(path, body.to_vec(), &**timer, self.control) {
                 Ok(body) => {
-                    permit.succeed();
-                    pause.relax();
+                    permit.report_success();
+                    pause.note_answer();
                     return Ok(body);
                 }
                 Err(failure) => failure,
             };
-            self.settle(permit, &failure);
+            self.settle_permit(permit, &failure);
             if failure.is_rate_limit() {
-                pause.refuse(sent, timer.seconds(), failure.retry_after, policy.wait_seconds);
+                pause.note_refusal(
+                    sent,
+                    timer.elapsed_seconds(),
+                    failure.retry_after,
+                    policy.wait_seconds,
+                );
                 self.limited += 1;
                 if pause.is_hopeless() {
                     return Err(failure);
@@ -270,38 +274,38 @@ impl<'a> ServiceCall<'a> {
                 continue;
             }
             let attempts = self.attempts;
-            let wait = policy.wait(attempts - self.limited, &failure, &**timer);
+            let wait = policy.wait_seconds(attempts - self.limited, &failure, &**timer);
             // Does not wait for an attempt that the breaker would reject, or that would be too
             // late.
             let Some(wait) = wait.filter(|wait| {
-                !self.comes_late(*wait) && breaker.is_available(timer.seconds() + wait)
+                !self.comes_late(*wait) && breaker.is_available(timer.elapsed_seconds() + wait)
             }) else {
                 return Err(failure);
             };
             log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
-            timer.sleep(wait, self.control).map_err(CallFailure::stopped)?;
+            timer.sleep(wait, self.control).map_err(CallFailure::from_stop)?;
             self.last = Some(failure);
         }
     }
 
     /// Waits out a limit of requests, and asks the breaker.
-    fn enter(&mut self) -> Result<AttemptPermit<'a>, CallFailure> {
+    fn enter_attempt(&mut self) -> Result<AttemptPermit<'a>, CallFailure> {
         let service = self.service;
         loop {
-            let left = service.pause.left(service.timer.seconds());
+            let left = service.pause.seconds_left(service.timer.elapsed_seconds());
             if left > MAX_WAIT_SECONDS || left > 0.0 && self.comes_late(left) {
                 let text = || format!("server takes no requests for {left:.0} s");
-                return Err(self.last.take().unwrap_or_else(|| service.refused(text())));
+                return Err(self.last.take().unwrap_or_else(|| service.refused_failure(text())));
             }
             if left <= 0.0 {
                 break;
             }
-            service.timer.sleep(left, self.control).map_err(CallFailure::stopped)?;
+            service.timer.sleep(left, self.control).map_err(CallFailure::from_stop)?;
         }
-        service.breaker.enter(service.timer.seconds()).map_err(|left| {
+        service.breaker.admit_attempt(service.timer.elapsed_seconds()).map_err(|left| {
             self.last.take().unwrap_or_else(|| {
                 let before = service.last.lock().clone();
-                service.refused(format!(
+                service.refused_failure(format!(
                     "server failed too often, next test in {left:.0} s; before that: {before}"
                 ))
             })
@@ -309,22 +313,22 @@ impl<'a> ServiceCall<'a> {
     }
 
     /// Tells the breaker what a failure says about the server.
-    fn settle(&self, permit: AttemptPermit<'_>, failure: &CallFailure) {
+    fn settle_permit(&self, permit: AttemptPermit<'_>, failure: &CallFailure) {
         let service = self.service;
         match failure.cause {
             FailureCause::Stopped => drop(permit),
             FailureCause::Timeout if self.is_late() => drop(permit),
             _ if failure.is_outage() => {
                 service.last.lock().clone_from(&failure.message);
-                permit.fail(service.timer.seconds());
-                if !service.breaker.is_available(service.timer.seconds()) {
+                permit.report_failure(service.timer.elapsed_seconds());
+                if !service.breaker.is_available(service.timer.elapsed_seconds()) {
                     log::warn!(
                         "a server failed too often, no call is sent for a while: {}",
                         failure.message()
                     );
                 }
             }
-            _ => permit.succeed(),
+            _ => permit.report_success(),
         }
     }
 
@@ -339,6 +343,6 @@ impl<'a> ServiceCall<'a> {
     }
 }
 
-fn add(counter: &AtomicU64, count: u64) {
+fn add_count(counter: &AtomicU64, count: u64) {
     counter.fetch_add(count, Ordering::Relaxed);
 }

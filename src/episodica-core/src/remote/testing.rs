@@ -188,7 +188,7 @@ fn answer(mut stream: TcpStream, act: ScriptedAct, stop: &AtomicBool) -> std::io
 }
 
 /// A timer that does not wait: sleeping advances it at once and is recorded. Clones share their
-/// time; `chance` is always 0.5.
+/// time; `random_fraction` is always 0.5.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VirtualTimer(Arc<Mutex<VirtualTime>>);
 
@@ -211,13 +211,13 @@ impl VirtualTimer {
 }
 
 impl RetryTimer for VirtualTimer {
-    fn seconds(&self) -> f64 {
+    fn elapsed_seconds(&self) -> f64 {
         self.0.lock().seconds
     }
 
     /// 1970 plus the seconds since this timer was created.
     fn now(&self) -> Moment {
-        Moment::new((self.seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
+        Moment::new((self.elapsed_seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
     }
 
     fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()> {
@@ -228,7 +228,7 @@ impl RetryTimer for VirtualTimer {
         Ok(())
     }
 
-    fn chance(&self) -> f64 {
+    fn random_fraction(&self) -> f64 {
         0.5
     }
 }

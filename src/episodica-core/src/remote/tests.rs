@@ -24,7 +24,7 @@ fn remote(server: &FaultServer) -> (RemoteService, VirtualTimer) {
 }
 
 fn call(remote: &RemoteService) -> Result<super::ServiceReply, CallFailure> {
-    remote.post("chat/completions", &json!({"secret text": 1}), &Uninterrupted)
+    remote.post_json("chat/completions", &json!({"secret text": 1}), &Uninterrupted)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_call_carries_address_key_and_headers() {
     endpoint.headers = vec![("X-Team".into(), SecretText::new("blue"))];
     let reply = call(&RemoteService::new(&endpoint).unwrap()).unwrap();
     assert_eq!(reply.attempts, 1);
-    assert_eq!(reply.parse::<Value>("JSON").unwrap(), json!({"fine": true}));
+    assert_eq!(reply.parse_body::<Value>("JSON").unwrap(), json!({"fine": true}));
     let request = &server.requests()[0];
     assert_eq!(request.path, "/v1/chat/completions?api-version=7");
     assert_eq!(request.body, json!({"secret text": 1}));
@@ -100,12 +100,12 @@ fn temporary_failures_are_tried_three_times_with_doubled_waits() {
         let (remote, timer) = remote(&server);
         assert_eq!(call(&remote).unwrap().attempts, 3, "{act:?}");
         assert_eq!(timer.slept(), [1.0, 2.0], "{act:?}");
-        assert_eq!(remote.health().retries, 2);
+        assert_eq!(remote.service_health().retries, 2);
         let server = FaultServer::script(vec![act.clone()]);
         let (remote, _) = self::remote(&server);
         let failure = call(&remote).unwrap_err();
         assert_eq!((failure.attempts(), server.requests().len()), (3, 3), "{act:?}");
-        assert_eq!(failure.seconds(), 3.0);
+        assert_eq!(failure.elapsed_seconds(), 3.0);
     }
 }
 
@@ -119,7 +119,7 @@ fn refusals_are_final_and_leave_the_breaker_closed() {
         }
         assert_eq!(server.requests().len(), 6);
         assert!(timer.slept().is_empty() && remote.is_available());
-        assert_eq!(remote.health().breaker, "closed");
+        assert_eq!(remote.service_health().breaker, "closed");
     }
 }
 
@@ -154,7 +154,7 @@ fn a_limit_of_requests_makes_everybody_wait_and_is_no_failure() {
     let (timer, taken) = (VirtualTimer::default(), Mutex::new(Vec::<f64>::new()));
     let clock = timer.clone();
     let server = FaultServer::start(move |_, _| {
-        let (now, mut taken) = (clock.seconds(), taken.lock());
+        let (now, mut taken) = (clock.elapsed_seconds(), taken.lock());
         taken.retain(|at| now - at < 10.0);
         if taken.len() < 3 {
             taken.push(now);
@@ -167,7 +167,7 @@ fn a_limit_of_requests_makes_everybody_wait_and_is_no_failure() {
         let calls: Vec<_> = (0..12).map(|_| scope.spawn(|| call(&remote).is_ok())).collect();
         assert!(calls.into_iter().all(|call| call.join().unwrap()), "all are served");
     });
-    let health = remote.health();
+    let health = remote.service_health();
     assert_eq!((health.breaker, health.failures, health.refused), ("closed", 0, 0));
     assert!(!health.failing && remote.is_available());
     // A server that never takes one again ends the call, without opening the breaker.
@@ -176,7 +176,7 @@ fn a_limit_of_requests_makes_everybody_wait_and_is_no_failure() {
     let failure = call(&remote).unwrap_err();
     assert_eq!((failure.cause(), failure.attempts()), (FailureCause::Status(429), 9));
     assert_eq!(timer.slept(), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]);
-    assert_eq!(remote.health().breaker, "closed");
+    assert_eq!(remote.service_health().breaker, "closed");
     timer.advance(60.0);
     assert_eq!(call(&remote).unwrap_err().attempts(), 1, "and then each call after one request");
     // Used up money does not come back by waiting.
@@ -215,13 +215,13 @@ fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
     assert!(!remote.is_available());
     assert_eq!(server.requests().len(), 5);
     timer.advance(60.0);
-    assert_eq!(remote.health().breaker, "half_open");
+    assert_eq!(remote.service_health().breaker, "half_open");
     assert_eq!(call(&remote).unwrap_err().attempts(), 1, "the test is one attempt");
     assert!(!remote.is_available());
     timer.advance(60.0);
     call(&remote).unwrap();
-    assert_eq!(remote.health().breaker, "closed");
-    assert_eq!(remote.health().refused, 1);
+    assert_eq!(remote.service_health().breaker, "closed");
+    assert_eq!(remote.service_health().refused, 1);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
     assert_eq!(call(&remote(&server).0).unwrap().body.len(), 10 * 1024 * 1024);
     let server = FaultServer::script(vec![ScriptedAct::Json(200, "{\"cut\": ".into())]);
     let failure =
-        call(&remote(&server).0).unwrap().parse::<Value>("a chat completion").unwrap_err();
+        call(&remote(&server).0).unwrap().parse_body::<Value>("a chat completion").unwrap_err();
     assert_eq!(failure.message(), "server's answer is not a chat completion, at line 1 column `8`");
 }
 
@@ -278,11 +278,11 @@ fn a_call_under_way_stops_soon_after_it_is_cancelled() {
         other.cancel();
     });
     let started = Instant::now();
-    let failure = remote.post("x", &json!({}), &flag).unwrap_err();
+    let failure = remote.post_json("x", &json!({}), &flag).unwrap_err();
     thread.join().unwrap();
     assert!(started.elapsed() < Duration::from_secs(2));
     assert_eq!(failure.into_error(ErrorKind::Llm).kind(), ErrorKind::Interrupted);
-    assert_eq!(remote.health().failures, 0);
+    assert_eq!(remote.service_health().failures, 0);
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn nobody_listening_is_a_network_failure_without_the_path() {
         failure.message()
     );
     assert!(!failure.message().contains("key-in-path"));
-    let failure = CallFailure::status(400, "h", b"my diary");
-    assert!(failure.mentions("diary") && !format!("{failure:?}").contains("diary"));
+    let failure = CallFailure::from_status(400, "h", b"my diary");
+    assert!(failure.mentions_word("diary") && !format!("{failure:?}").contains("diary"));
 }
 
 #[test]

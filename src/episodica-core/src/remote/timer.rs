@@ -13,7 +13,7 @@ pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// The clock of retries and circuit breakers; replaceable, so that tests need not wait.
 pub trait RetryTimer: Send + Sync {
     /// Seconds since a fixed moment; never decreases.
-    fn seconds(&self) -> f64;
+    fn elapsed_seconds(&self) -> f64;
 
     /// Calendar time, for servers that send a date.
     fn now(&self) -> Moment;
@@ -25,7 +25,7 @@ pub trait RetryTimer: Send + Sync {
     fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()>;
 
     /// A random number from 0 to 1, to spread the retries of many callers.
-    fn chance(&self) -> f64;
+    fn random_fraction(&self) -> f64;
 }
 
 /// The operating system's clock.
@@ -41,7 +41,7 @@ impl Default for SystemTimer {
 }
 
 impl RetryTimer for SystemTimer {
-    fn seconds(&self) -> f64 {
+    fn elapsed_seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
@@ -60,7 +60,7 @@ impl RetryTimer for SystemTimer {
         }
     }
 
-    fn chance(&self) -> f64 {
+    fn random_fraction(&self) -> f64 {
         // Each `RandomState` has random keys, which is random enough for jitter.
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
     }
@@ -79,9 +79,9 @@ mod tests {
         let thread = std::thread::spawn(move || timer.sleep(30.0, &other));
         flag.cancel();
         assert!(thread.join().unwrap().is_err());
-        assert!(timer.seconds() < 10.0);
+        assert!(timer.elapsed_seconds() < 10.0);
         timer.sleep(0.001, &Uninterrupted).unwrap();
-        assert!(timer.seconds() >= 0.001);
-        assert!((0.0..=1.0).contains(&timer.chance()));
+        assert!(timer.elapsed_seconds() >= 0.001);
+        assert!((0.0..=1.0).contains(&timer.random_fraction()));
     }
 }

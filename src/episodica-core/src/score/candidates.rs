@@ -169,7 +169,10 @@ mod tests {
             "Ich bin jetzt Bäcker in der Bakery am Kanal.",
         ];
         for (number, text) in (0..).zip(texts) {
-            index.add(testing::said(number, "user", None, "2024-03-11T09:00:00Z", text), &[]);
+            index.add_message(
+                testing::said(number, "user", None, "2024-03-11T09:00:00Z", text),
+                &[],
+            );
         }
         let table = crate::embed::StaticTable::shared();
         let query = ParsedQuery::new("bakery", &index, table);
@@ -193,7 +196,7 @@ mod tests {
             arrivals.rotate_left(turn);
             for hour in arrivals {
                 let when = format!("2024-03-11T0{hour}:00:00Z");
-                index.add(testing::said(hour, "user", None, &when, "again"), &[]);
+                index.add_message(testing::said(hour, "user", None, &when, "again"), &[]);
             }
             let mut best = BestSlots::new(2, &index);
             for (slot, hour) in (0..).zip(arrivals) {

@@ -45,19 +45,20 @@ impl FieldScores {
         let fits = |vectors: &&dyn VectorIndex, vector: &ArrayView1<'_, f32>| {
             vectors.dimension() == vector.len()
         };
-        let both = field.vectors().zip(vector).filter(|(vectors, vector)| fits(vectors, vector));
+        let both =
+            field.vector_index().zip(vector).filter(|(vectors, vector)| fits(vectors, vector));
         let Some((vectors, vector)) = both else { return scores };
         let labels = vectors.labels();
-        scores.mean = vectors.mean().dot(&vector);
+        scores.mean = vectors.mean_vector().dot(&vector);
         scores.cosines = if labels.len() <= SCORE_ALL {
-            let all = labels.iter().zip(vectors.scores(vector, labels));
+            let all = labels.iter().zip(vectors.inner_products(vector, labels));
             all.filter_map(|(label, score)| Some((*label as u32, score?))).collect()
         } else {
             let nearest = field.nearest_and_ties(vector, candidates).unwrap_or_default();
             let mut known: FxHashMap<u32, f32> = nearest.into_iter().collect();
             let wanted = scores.by_words.iter().filter(|slot| !known.contains_key(slot));
             let wanted: Vec<u64> = wanted.copied().map(u64::from).collect();
-            let lexical = wanted.iter().zip(vectors.scores(vector, &wanted));
+            let lexical = wanted.iter().zip(vectors.inner_products(vector, &wanted));
             known.extend(lexical.filter_map(|(label, score)| Some((*label as u32, score?))));
             known
         };

@@ -90,7 +90,7 @@ impl RecordFilter {
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let proofs = || {
-            fact.source_messages.iter().filter_map(|id| said.slot(id)).map(|slot| said.get(slot))
+            fact.source_messages.iter().filter_map(|id| said.slot_of(id)).map(|slot| said.get(slot))
         };
         (!self.wants_stated() || fact.stands_beside_messages())
             && self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))

@@ -37,16 +37,16 @@ impl TokenTable for StaticTable {
     }
 
     fn weight(&self, id: u16) -> f32 {
-        self.token(id).norm
+        self.token_vector(id).norm
     }
 
     fn cosine(&self, a: u16, b: u16) -> f32 {
-        cosine(self.token(a), self.token(b))
+        cosine(self.token_vector(a), self.token_vector(b))
     }
 
     fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
-        let token = self.token(token);
-        cosines.extend(ids.iter().map(|id| cosine(self.token(*id), token)));
+        let token = self.token_vector(token);
+        cosines.extend(ids.iter().map(|id| cosine(self.token_vector(*id), token)));
     }
 
     fn typical_weight(&self) -> f32 {

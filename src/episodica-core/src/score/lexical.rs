@@ -61,11 +61,12 @@ pub(super) fn saturation(length: f32, mean: f32, b: f32) -> f32 {
 
 /// Scaled BM25 of every slot, 0 to 1; 0 for removed slots.
 pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
-    let mut scores = vec![0.0; postings.slots()];
+    let mut scores = vec![0.0; postings.slot_count()];
     let mean = postings.mean_length();
-    let scored = |slot: u32, tf: f32| tf / (tf + saturation(postings.length(slot) as f32, mean, b));
+    let scored =
+        |slot: u32, tf: f32| tf / (tf + saturation(postings.term_count(slot) as f32, mean, b));
     let alive = |form: &str| {
-        postings.postings(form).iter().filter(|posting| postings.is_alive(posting.slot))
+        postings.term_postings(form).iter().filter(|posting| postings.is_alive(posting.slot))
     };
     // Indexed by slot while a term of several forms is counted; `touched` lists the slots above
     // zero.
@@ -79,7 +80,7 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
             }
             continue;
         }
-        frequencies.resize(postings.slots(), 0.0);
+        frequencies.resize(postings.slot_count(), 0.0);
         for (form, share) in forms {
             for posting in alive(form) {
                 let sum = &mut frequencies[posting.slot as usize];

@@ -67,7 +67,7 @@ impl MessageRanking<'_> {
             None => WindowedWords::of_all(self.index, &self.query.terms),
         };
         let (mut words, nearest) = if self.shared && !all {
-            parallel::join(words, || self.nearest())
+            parallel::join_pair(words, || self.nearest())
         } else {
             (words(), if all { Ok(Vec::new()) } else { self.nearest() })
         };
@@ -75,7 +75,10 @@ impl MessageRanking<'_> {
         let circumstances = self.circumstances();
         let mean = if all { 0.0 } else { self.mean_cosine() };
         let slots: Vec<u32> = if all {
-            self.index.slots().filter(|slot| allowed.is_none_or(|admits| admits(*slot))).collect()
+            self.index
+                .message_slots()
+                .filter(|slot| allowed.is_none_or(|admits| admits(*slot)))
+                .collect()
         } else {
             self.promising(&mut words, nearest, &circumstances, mean, allowed)
         };
@@ -118,16 +121,16 @@ impl MessageRanking<'_> {
         let tokens: Vec<f32> = neighbourhood
             .slots
             .iter()
-            .map(|slot| question.score_best_part(self.index.tokens(*slot)))
+            .map(|slot| question.score_best_part(self.index.token_ids(*slot)))
             .collect();
         let tokens = neighbourhood.smooth(self.index, slots, 1.0, |at| tokens[at]);
-        let typical =
-            self.mean_over_sample(slots, |slot| question.score_best_part(self.index.tokens(slot)));
+        let typical = self
+            .mean_over_sample(slots, |slot| question.score_best_part(self.index.token_ids(slot)));
         above_mean(tokens, typical)
     }
 
     fn circumstances(&self) -> MessageTerms<'_> {
-        let named = (0..self.index.speakers().len() as u32)
+        let named = (0..self.index.speaker_words().len() as u32)
             .map(|speaker| self.query.named.contains(&speaker))
             .collect();
         MessageTerms::new(self.query, named, &self.weights)
@@ -156,9 +159,9 @@ impl MessageRanking<'_> {
         // Adds the gains of each message in a fixed order, so that equal messages get bit-identical
         // gains regardless of their order of arrival.
         for slot in near.keys() {
-            let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
+            let (before, after) = (self.index.previous_slot(*slot), self.index.next(*slot));
             for slot in [Some(*slot), before, after].into_iter().flatten() {
-                let (before, after) = (self.index.previous(slot), self.index.next(slot));
+                let (before, after) = (self.index.previous_slot(slot), self.index.next(slot));
                 let own = 0.6 * value(Some(slot));
                 gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
             }
@@ -202,7 +205,7 @@ impl MessageRanking<'_> {
             words.complete_all();
             for slot in circumstances.promising(priors, best.least) {
                 let is_new = words.scores()[slot as usize] == 0.0 && !gains.contains_key(&slot);
-                if is_new && self.index.contains(slot) {
+                if is_new && self.index.has_message(slot) {
                     offer(&mut best, slot, 0.0, 0.0);
                 }
             }
@@ -226,26 +229,26 @@ impl MessageRanking<'_> {
 
     /// Mean cosine over all messages with a vector.
     fn mean_cosine(&self) -> f32 {
-        match (self.vector, self.index.field.vectors()) {
-            (Some(vector), Some(vectors)) => vectors.mean().dot(&vector),
+        match (self.vector, self.index.field.vector_index()) {
+            (Some(vector), Some(vectors)) => vectors.mean_vector().dot(&vector),
             _ => 0.0,
         }
     }
 
     /// Mean cosine over `slots`.
     fn mean_of(&self, slots: &[u32]) -> f32 {
-        let (Some(vector), Some(vectors)) = (self.vector, self.index.field.vectors()) else {
+        let (Some(vector), Some(vectors)) = (self.vector, self.index.field.vector_index()) else {
             return 0.0;
         };
         let labels: Vec<u64> = slots.iter().copied().map(u64::from).collect();
-        mean(vectors.scores(vector, &labels).into_iter().flatten())
+        mean(vectors.inner_products(vector, &labels).into_iter().flatten())
     }
 
     fn mean_over_sample(&self, all: &[u32], mut value: impl FnMut(u32) -> f32) -> f32 {
         if self.index.len() <= SCORE_ALL && !all.is_empty() {
             return mean(all.iter().map(|slot| value(*slot)));
         }
-        mean(self.index.sample().map(value))
+        mean(self.index.sampled_slots().map(value))
     }
 }
 
@@ -268,13 +271,13 @@ impl SlotNeighbours {
     fn new(index: &MessageIndex, slots: &[u32]) -> Self {
         let mut around: Vec<u32> = Vec::with_capacity(4 * slots.len());
         for slot in slots {
-            let before = index.previous(*slot);
+            let before = index.previous_slot(*slot);
             around.extend(
                 [
                     Some(*slot),
                     index.next(*slot),
                     before,
-                    before.and_then(|slot| index.previous(slot)),
+                    before.and_then(|slot| index.previous_slot(slot)),
                 ]
                 .into_iter()
                 .flatten(),
@@ -309,8 +312,8 @@ impl SlotNeighbours {
         vector: Option<ArrayView1<'_, f32>>,
     ) -> Vec<Option<f32>> {
         let labels: Vec<u64> = self.slots.iter().map(|slot| u64::from(*slot)).collect();
-        match (vector, index.field.vectors()) {
-            (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
+        match (vector, index.field.vector_index()) {
+            (Some(vector), Some(vectors)) => vectors.inner_products(vector, &labels),
             _ => vec![None; self.slots.len()],
         }
     }
@@ -323,7 +326,7 @@ impl SlotNeighbours {
         share: f32,
         value: impl Fn(usize) -> f32,
     ) -> Vec<f32> {
-        let smooth = |slot: &u32| index.smooth(*slot, share, |slot| value(self.place(slot)));
+        let smooth = |slot: &u32| index.smooth_value(*slot, share, |slot| value(self.place(slot)));
         slots.iter().map(smooth).collect()
     }
 }
@@ -342,7 +345,7 @@ mod tests {
             let (a, b) = (words[number % 7], words[number * 5 % 11 % 7]);
             let text = format!("The {a} of number {number} is near the {b}");
             let when = format!("2024-03-11T09:{:02}:{:02}Z", number / 60 % 60, number % 60);
-            index.add(testing::said(number as u64, "user", None, &when, &text), &[]);
+            index.add_message(testing::said(number as u64, "user", None, &when, &text), &[]);
         }
         let table = crate::embed::StaticTable::shared();
         let query = ParsedQuery::new("Which kettle is near the violin?", &index, table);

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use super::candidates::later_first;
 use super::query::FUNCTION_CHARACTERS;
 use super::{ParsedQuery, QueryTerm, ScoredMessage};
-use crate::index::{MessageIndex, stem};
+use crate::index::{MessageIndex, stem_word};
 use crate::text::script::{is_kana, is_katakana, is_unspaced};
 use crate::text::tongue::QueryLanguage;
 use crate::text::vocabulary::is_function_word;
@@ -84,7 +84,7 @@ struct ShortMessage<'a> {
 
 impl<'a> ShortMessage<'a> {
     fn of(rank: usize, message: &ScoredMessage, index: &'a MessageIndex) -> Option<Self> {
-        let tokens = index.tokens(message.slot);
+        let tokens = index.token_ids(message.slot);
         if tokens.is_empty() || tokens.len() > MAX_TOKENS {
             return None;
         }
@@ -156,8 +156,8 @@ impl Statement {
             is_function_word(word) || tongue.is_some_and(|tongue| tongue.is_function_word(word))
         };
         let telling = folded.iter().filter(|(word, tells)| *tells && !says_little(word));
-        let telling = telling.map(|(word, _)| stem(word).into()).collect();
-        let words: Vec<Box<str>> = folded.iter().map(|(word, _)| stem(word).into()).collect();
+        let telling = telling.map(|(word, _)| stem_word(word).into()).collect();
+        let words: Vec<Box<str>> = folded.iter().map(|(word, _)| stem_word(word).into()).collect();
         let distinct = words.iter().cloned().collect();
         Some(Self { words, telling, distinct })
     }
@@ -251,7 +251,7 @@ mod tests {
         for (number, text) in [earlier, later].into_iter().enumerate() {
             let when = format!("2025-0{}-03T10:00:00Z", number + 1);
             let message = testing::said(number as u64, "user", None, &when, text);
-            index.add(message, &table.token_ids(text));
+            index.add_message(message, &table.token_ids(text));
         }
         let query = ParsedQuery::new(asked, &index, table);
         let scored = |slot, score| ScoredMessage {
@@ -327,7 +327,7 @@ mod tests {
             let text = format!("The bus leaves at {hour}.");
             let when = format!("2025-03-0{}T10:00:00Z", number + 1);
             let message = testing::said(number as u64, "user", Some(name), &when, &text);
-            index.add(message, &table.token_ids(&text));
+            index.add_message(message, &table.token_ids(&text));
         }
         let query = ParsedQuery::new("when the bus leaves", &index, table);
         let scored = |(slot, score)| ScoredMessage {

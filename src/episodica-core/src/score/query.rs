@@ -9,7 +9,7 @@ use super::late::TokenTable;
 use super::translations::{SoughtWord, WordTranslator, is_japanese};
 use super::variants::{QueryWord, WordVariant, variants};
 use crate::clock::Moment;
-use crate::index::{LocalDay, MessageIndex, SpeakerId, name_forms, stem};
+use crate::index::{LocalDay, MessageIndex, SpeakerId, name_forms, stem_word};
 use crate::text::script::is_unspaced;
 use crate::text::time::{DatePart, DateRange, date_parts, query_range};
 use crate::text::tongue::QueryLanguage;
@@ -102,7 +102,7 @@ fn named_speakers<'n>(
     index: &'n MessageIndex,
 ) -> (BTreeSet<SpeakerId>, BTreeSet<&'n str>) {
     let (mut named, mut names) = (BTreeSet::new(), BTreeSet::new());
-    for (id, name) in index.speakers().iter().enumerate() {
+    for (id, name) in index.speaker_words().iter().enumerate() {
         for word in name {
             let unspaced = word.starts_with(is_unspaced);
             let form = name_forms(word)
@@ -153,7 +153,7 @@ impl ParsedQuery {
             }
         });
         let name_stems: BTreeSet<String> =
-            names.iter().map(|name| stem(name).into_owned()).collect();
+            names.iter().map(|name| stem_word(name).into_owned()).collect();
         let mut terms = terms_in(&rest, tongue);
         terms.retain(|term| !name_stems.contains(term));
         if terms.is_empty() {
@@ -232,7 +232,7 @@ impl ParsedQuery {
         let name = fold(name);
         self.named
             .iter()
-            .flat_map(|speaker| &index.speakers()[*speaker as usize])
+            .flat_map(|speaker| &index.speaker_words()[*speaker as usize])
             .any(|word| name.contains(word.as_str()))
     }
 
@@ -297,10 +297,10 @@ impl TermReader<'_> {
             if unspaced {
                 return unspaced_runs.push(word.to_owned());
             }
-            spelled.entry(stem(word).into_owned()).or_insert_with(|| word.to_owned());
+            spelled.entry(stem_word(word).into_owned()).or_insert_with(|| word.to_owned());
             if let [id] = self.table.ids(word).as_slice() {
                 general.insert(
-                    stem(word).into_owned(),
+                    stem_word(word).into_owned(),
                     (self.table.weight(*id) / self.table.typical_weight()).min(1.0).powi(2),
                 );
             }
@@ -390,7 +390,7 @@ fn terms_in(text: &str, tongue: Option<QueryLanguage>) -> Vec<String> {
     for_each_word(text, |word, unspaced| {
         if !unspaced {
             if !is_empty(word, tongue) {
-                terms.push(stem(word).into_owned());
+                terms.push(stem_word(word).into_owned());
             }
         } else if word.chars().nth(2).is_none() {
             push_run(word, &mut terms);
@@ -478,7 +478,7 @@ mod tests {
             ParsedQuery::new(text, &MessageIndex::default(), table)
                 .at(Moment::parse("2024-03-12T09:00:00Z").expect("valid"))
         };
-        let day = |text: &str| LocalDay::of(Moment::parse(text).expect("valid"));
+        let day = |text: &str| LocalDay::from_moment(Moment::parse(text).expect("valid"));
         assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-11")), 1.0);
         assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-12")), 0.0);
         assert_eq!(asked("我们昨天做了什么").date_match(day("2024-03-11")), 1.0);

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::variants::WordVariant;
 use crate::fork::ForkLazy;
-use crate::index::{Beginning, Postings, beginning, stem};
+use crate::index::{Beginning, Postings, first_letters, stem_word};
 use crate::text::script::{is_hangul, is_kana, is_unspaced};
 use crate::text::tongue::{QueryLanguage, stem_in};
 use crate::text::words::fold;
@@ -97,7 +97,8 @@ fn read(
 ) -> (String, Option<LexiconWord>) {
     if language < CHINESE {
         let own = stem_in(tongue, word).into_owned();
-        let found = LexiconWord { form: stem(word).into_owned(), stem: own.clone(), share: 1.0 };
+        let found =
+            LexiconWord { form: stem_word(word).into_owned(), stem: own.clone(), share: 1.0 };
         return (own, Some(found));
     }
     let found = word.char_indices().nth(1).map(|(second, c)| {
@@ -252,7 +253,7 @@ impl<'a> WordTranslator<'a> {
 fn is_spoken(postings: &Postings, tongue: QueryLanguage) -> bool {
     let (mut marks, mut records) = (0, 0);
     for mark in tongue.marks() {
-        let frequency = postings.document_frequency(&stem(mark));
+        let frequency = postings.document_frequency(&stem_word(mark));
         marks += usize::from(frequency > 0);
         records += frequency;
     }
@@ -301,7 +302,7 @@ struct InflectedStems {
 
 impl InflectedStems {
     fn seek(&mut self, word: &'static LexiconWord, language: usize, place: usize, share: f32) {
-        if let Some(first) = beginning(&word.form) {
+        if let Some(first) = first_letters(&word.form) {
             let stem = WordStem { language, stem: &word.stem, place, share };
             self.sought.entry(first).or_default().push(stem);
         }
@@ -332,7 +333,7 @@ mod tests {
 
     fn index(texts: &[&str]) -> Postings {
         let mut index = Postings::default();
-        (0..).zip(texts).for_each(|(slot, text)| index.add(slot, text));
+        (0..).zip(texts).for_each(|(slot, text)| index.add_record(slot, text));
         index
     }
 
@@ -373,7 +374,7 @@ mod tests {
             translator.read_run("去医院看医生", false).into_iter().map(|(word, _)| word).collect();
         assert_eq!(words, ["医院", "医生"]);
         let korean = translator.read_run("병원에서", false);
-        assert_eq!(korean[0].1[0].text, stem("hospital"));
+        assert_eq!(korean[0].1[0].text, stem_word("hospital"));
     }
 
     #[test]

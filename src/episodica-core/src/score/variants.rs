@@ -141,7 +141,7 @@ mod tests {
 
     fn found(words: &str, term: &str, inflects: bool) -> Vec<String> {
         let mut index = Postings::default();
-        index.add(0, words);
+        index.add_record(0, words);
         let spelling = QueryWord { term, word: term, inflects, tongue: None };
         variants(&index, &spelling).into_iter().map(|variant| variant.text).collect()
     }

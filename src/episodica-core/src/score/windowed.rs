@@ -56,12 +56,12 @@ impl<'a> WindowedWords<'a> {
         let mut words = Self {
             index,
             mean: postings.mean_length(),
-            scores: vec![0.0; postings.slots()],
-            frequencies: vec![0.0; postings.slots()],
+            scores: vec![0.0; postings.slot_count()],
+            frequencies: vec![0.0; postings.slot_count()],
             left: Vec::new(),
             exact: SlotSet::default(),
         };
-        let count = |form: &(&str, f32)| postings.postings(form.0).len();
+        let count = |form: &(&str, f32)| postings.term_postings(form.0).len();
         let known = weigh(postings, terms).into_iter();
         let mut known: Vec<(usize, KnownTerm<'_>)> =
             known.map(|term| (term.forms.iter().map(count).sum(), term)).collect();
@@ -70,14 +70,14 @@ impl<'a> WindowedWords<'a> {
         let mut rest: f32 = known.iter().map(|(_, term)| term.worth).sum();
         let mut known = known.into_iter();
         while let Some((occurrences, term)) = known.next() {
-            let wanted = wanted.filter(|_| occurrences > postings.slots() / COMMON);
+            let wanted = wanted.filter(|_| occurrences > postings.slot_count() / COMMON);
             let others = known.as_slice().iter().map(|(occurrences, _)| occurrences).sum::<usize>();
             let decided =
                 wanted.and_then(|wanted| words.within(rest, wanted, occurrences + others));
             if let Some(slots) = decided {
                 words.left.push(term);
                 words.left.extend(known.map(|(_, term)| term));
-                words.exact = SlotSet::up_to(postings.slots());
+                words.exact = SlotSet::up_to(postings.slot_count());
                 words.complete(slots.into_iter());
                 break;
             }
@@ -130,7 +130,7 @@ impl<'a> WindowedWords<'a> {
     fn count(&mut self, KnownTerm { forms, worth }: &KnownTerm<'_>) {
         let mut touched = TouchedRanges::default();
         for (form, counts) in forms {
-            for posting in self.index.field.postings.postings(form) {
+            for posting in self.index.field.postings.term_postings(form) {
                 lend(self.index, self.mean, posting, *counts, &mut self.frequencies, &mut touched);
             }
         }
@@ -155,7 +155,7 @@ impl<'a> WindowedWords<'a> {
         let mut touched = TouchedRanges::default();
         for KnownTerm { forms, worth } in &self.left {
             for (form, counts) in forms {
-                let postings = self.index.field.postings.postings(form).iter();
+                let postings = self.index.field.postings.term_postings(form).iter();
                 for posting in postings.filter(|posting| around.contain(posting.slot)) {
                     lend(
                         self.index,
@@ -186,12 +186,12 @@ fn lend(
     frequencies: &mut [f32],
     touched: &mut TouchedRanges,
 ) {
-    let length = index.field.postings.length(posting.slot) as f32;
+    let length = index.field.postings.term_count(posting.slot) as f32;
     let norm = 1.0 - WINDOW_B + WINDOW_B * length / mean_length;
     let own = counts * posting.frequency as f32 / norm;
     let by_agent = index.priors()[posting.slot as usize].by_agent;
     let lent = if by_agent { AGENT_LENDS * own } else { own };
-    index.lend(posting.slot, lent, frequencies, |slots| touched.add(slots));
+    index.lend_to_windows(posting.slot, lent, frequencies, |slots| touched.add(slots));
     frequencies[posting.slot as usize] += OWN_WEIGHT * (own - lent);
 }
 
@@ -267,7 +267,7 @@ mod tests {
             ))
             .clone();
             message.session_id = Some(session.as_str().into());
-            index.add(std::sync::Arc::new(message), &[]);
+            index.add_message(std::sync::Arc::new(message), &[]);
         }
         index
     }
@@ -281,7 +281,7 @@ mod tests {
         let mut index = talk(6_000);
         for number in (0..6_000).step_by(37) {
             let id = index.get(number).message_id.clone();
-            index.remove(&id).unwrap();
+            index.remove_message(&id).unwrap();
         }
         let mut skipped = 0;
         for text in

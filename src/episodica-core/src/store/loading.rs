@@ -113,7 +113,7 @@ pub(super) fn load_user(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser
     {
         (conversation(), facts())
     } else {
-        crate::parallel::join(conversation, facts)
+        crate::parallel::join_pair(conversation, facts)
     };
     let ((mut reading, messages, episodes), (facts_reading, facts)) = (conversation?, facts?);
     reading.states.extend(facts_reading.states);
@@ -168,7 +168,8 @@ pub(super) fn load_behind(
         Ok((is_whole, later.finish()))
     };
     let conversation = || later(&[LogKind::Messages, LogKind::Episodes]);
-    let (conversation, facts) = crate::parallel::join(conversation, || later(&[LogKind::Semantic]));
+    let (conversation, facts) =
+        crate::parallel::join_pair(conversation, || later(&[LogKind::Semantic]));
     let ((is_whole, mut loaded), (are_facts_whole, facts)) = (conversation?, facts?);
     loaded.problems.extend(facts.problems);
     if !(is_whole && are_facts_whole) {

@@ -199,8 +199,8 @@ impl VectorPart {
         let mut sum = crc32fast::Hasher::new();
         for_each_chunk(&new.rows, new.keys.len(), |rows| {
             let rows = rows.in_precision(new.is_half);
-            sum.update(rows.bytes());
-            file.append_bytes(rows.bytes())
+            sum.update(rows.as_bytes());
+            file.append_bytes(rows.as_bytes())
         })?;
         (self.rows, self.dimension, self.half) = (new.keys.len(), new.dimension, new.is_half);
         (self.keys_crc32, self.rows_crc32) = (crc32fast::hash(keys), sum.finalize());
@@ -318,7 +318,7 @@ impl Segment {
         let part = &self.footer.vectors[number];
         let start = self.footer.part_start(number).zip(part.byte_lengths());
         self.read_checked(start.map(|(start, (keys, _))| start + keys), part.rows_crc32, |source| {
-            Matrix::read(source, (part.rows, part.dimension), part.half)
+            Matrix::read_rows(source, (part.rows, part.dimension), part.half)
         })
     }
 

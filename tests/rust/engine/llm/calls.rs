@@ -28,11 +28,11 @@ struct Waiting {
 }
 
 impl LanguageModel for Waiting {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         "waiting"
     }
 
-    fn complete(
+    fn complete_prompt(
         &self,
         _: &ChatPrompt,
         control: &dyn CallControl,
@@ -48,7 +48,7 @@ impl LanguageModel for Waiting {
         }
     }
 
-    fn health(&self) -> ServiceHealth {
+    fn service_health(&self) -> ServiceHealth {
         ServiceHealth::default()
     }
 }

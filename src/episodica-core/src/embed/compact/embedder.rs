@@ -11,7 +11,7 @@ use crate::control::CallControl;
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::fork::ForkLazy;
-use crate::parallel::{FEW_TEXTS, map, run};
+use crate::parallel::{FEW_TEXTS, map_items, run_in_pool};
 
 /// Name and version: raised whenever any text gets another vector.
 pub const COMPACT_MODEL: &str = "episodica-compact-256-v1";
@@ -43,7 +43,7 @@ struct Compact {
 }
 
 /// Read at the first call (some ten milliseconds).
-fn shared() -> &'static Compact {
+fn shared_encoder() -> &'static Compact {
     static SHARED: ForkLazy<Compact> = ForkLazy::new(|| Compact {
         encoder: CompactEncoder::new(ENCODER),
         pieces: PieceVocabulary::new(PIECES),
@@ -55,18 +55,18 @@ impl CompactEmbedder {
     /// The rows of a text in the table of pieces: the mean of all, of the first two and of the last
     /// two, each of length 1; `None` for a text without pieces. Costs a thousandth of a vector.
     pub(crate) fn table_means(text: &str) -> Option<[f32; 3 * DIMENSION]> {
-        let compact = shared();
-        compact.encoder.table_means(&compact.pieces.split(text, MAX_TOKENS))
+        let compact = shared_encoder();
+        compact.encoder.table_means(&compact.pieces.piece_ids(text, MAX_TOKENS))
     }
 }
 
 /// The pieces of a text in order, as the encoder reads it.
 pub(crate) fn piece_ids(text: &str) -> Vec<u16> {
-    shared().pieces.split(text, MAX_TOKENS)
+    shared_encoder().pieces.piece_ids(text, MAX_TOKENS)
 }
 
 impl Embedder for CompactEmbedder {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         COMPACT_MODEL
     }
 
@@ -84,17 +84,18 @@ impl Embedder for CompactEmbedder {
 
     fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let mut rows = Vec::with_capacity(texts.len() * DIMENSION);
-        for batch in packs(texts, BYTES_BETWEEN_CHECKS, |text| text.len()) {
+        for batch in split_packs(texts, BYTES_BETWEEN_CHECKS, |text| text.len()) {
             control.check()?;
-            rows.extend(self.embed(batch)?);
+            rows.extend(self.embed_texts(batch)?);
         }
         Ok(Array2::from_shape_vec((texts.len(), DIMENSION), rows)
             .expect("invariant: each text has a row"))
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let compact = shared();
-        let ids = map(texts.to_vec(), FEW_TEXTS, |text| compact.pieces.split(text, MAX_TOKENS));
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let compact = shared_encoder();
+        let ids =
+            map_items(texts.to_vec(), FEW_TEXTS, |text| compact.pieces.piece_ids(text, MAX_TOKENS));
         let mut parts: Vec<(usize, &[u16])> = Vec::new();
         for (at, ids) in ids.iter().enumerate().filter(|(_, ids)| !ids.is_empty()) {
             let length = ids.len().div_ceil(ids.len().div_ceil(MAX_PART));
@@ -104,11 +105,11 @@ impl Embedder for CompactEmbedder {
         parts.sort_by_key(|(_, part)| Reverse(part.len()));
         let embed = |pack: &'_ [(usize, &[u16])]| {
             let sequences: Vec<&[u16]> = pack.iter().map(|(_, part)| *part).collect();
-            compact.encoder.embed(&sequences)
+            compact.encoder.embed_sequences(&sequences)
         };
-        let packs = packs(&parts, TOKENS_PER_PACK, |(_, part)| part.len());
+        let packs = split_packs(&parts, TOKENS_PER_PACK, |(_, part)| part.len());
         let vectors: Vec<Array2<f32>> = if packs.len() > 1 {
-            run(|| packs.par_iter().map(|pack| embed(pack)).collect())
+            run_in_pool(|| packs.par_iter().map(|pack| embed(pack)).collect())
         } else {
             packs.iter().map(|pack| embed(pack)).collect()
         };
@@ -129,7 +130,7 @@ impl Embedder for CompactEmbedder {
 }
 
 /// Runs of items whose lengths add up to at most `most`; a longer item is a run of its own.
-fn packs<T>(items: &[T], most: usize, length: impl Fn(&T) -> usize) -> Vec<&[T]> {
+fn split_packs<T>(items: &[T], most: usize, length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut packs = Vec::new();
     let mut rest = items;
     while !rest.is_empty() {
@@ -153,7 +154,7 @@ mod tests {
     use crate::control::CancelFlag;
 
     fn vector(text: &str) -> Vec<f32> {
-        CompactEmbedder.embed(&[text]).unwrap().row(0).to_vec()
+        CompactEmbedder.embed_texts(&[text]).unwrap().row(0).to_vec()
     }
 
     fn cosine(a: &str, b: &str) -> f32 {
@@ -226,7 +227,7 @@ mod tests {
         for text in ["", " \n\t", "\u{200b}", "\u{3000}", "▁"] {
             assert_eq!(vector(text), vec![0.0; DIMENSION], "{text:?}");
         }
-        assert!(CompactEmbedder.embed(&[]).unwrap().is_empty());
+        assert!(CompactEmbedder.embed_texts(&[]).unwrap().is_empty());
         for text in ["a\0b", "ﬃ ＮＨＫ ½", "e\u{301}\u{301}\u{301}", "\u{fffd}x", "İ", "a▁b"]
         {
             let length: f32 = vector(text).iter().map(|x| x * x).sum();
@@ -246,7 +247,7 @@ mod tests {
     fn a_huge_text_is_judged_by_its_beginning() {
         for unit in ["word and ", "猫", "x"] {
             let text = unit.repeat(300_000);
-            assert!(shared().pieces.split(&text, MAX_TOKENS).len() <= MAX_TOKENS);
+            assert!(shared_encoder().pieces.piece_ids(&text, MAX_TOKENS).len() <= MAX_TOKENS);
         }
         let start = "a harvest of winter apples ".repeat(MAX_TOKENS);
         assert_eq!(vector(&start), vector(&(start.clone() + "unread")));
@@ -257,7 +258,7 @@ mod tests {
         let (flag, text) = (CancelFlag::default(), "some words and ".repeat(1_000));
         let texts = vec![&*text; 12];
         let rows = CompactEmbedder.embed_controlled(&texts, &flag).unwrap();
-        assert_eq!(rows, CompactEmbedder.embed(&texts).unwrap());
+        assert_eq!(rows, CompactEmbedder.embed_texts(&texts).unwrap());
         flag.cancel();
         let error = CompactEmbedder.embed_controlled(&texts, &flag).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Interrupted);
@@ -268,7 +269,7 @@ mod tests {
         let texts: Vec<String> =
             (0..200).map(|i| format!("message {i} 猫 ").repeat(1 + i % 40)).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let rows = CompactEmbedder.embed(&texts).unwrap();
+        let rows = CompactEmbedder.embed_texts(&texts).unwrap();
         for (row, text) in rows.rows().into_iter().zip(&texts) {
             let cosine: f32 = row.iter().zip(vector(text)).map(|(a, b)| a * b).sum();
             assert!(cosine > 0.9999, "{text}");

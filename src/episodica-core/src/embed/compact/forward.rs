@@ -12,7 +12,7 @@ use ndarray::{Array2, ArrayView2, Axis, Slice};
 use safetensors::SafeTensors;
 
 use crate::embed::exponential::exponential;
-use crate::embed::transformer::attention;
+use crate::embed::transformer::self_attention;
 
 /// Dimension of a vector, and width of the table.
 pub(super) const DIMENSION: usize = 256;
@@ -93,7 +93,7 @@ impl CompactEncoder {
         let (all, ends) = means.split_at_mut(DIMENSION);
         let (first, last) = ends.split_at_mut(DIMENSION);
         for (place, id) in ids.iter().enumerate() {
-            let row = self.row(*id);
+            let row = self.piece_row(*id);
             let add = |sums: &mut [f32]| sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
             add(all);
             if place < 2 {
@@ -114,7 +114,7 @@ impl CompactEncoder {
     }
 
     /// The row of a piece in the table.
-    fn row(&self, id: u16) -> [f32; DIMENSION] {
+    fn piece_row(&self, id: u16) -> [f32; DIMENSION] {
         let at = usize::from(id);
         let mut row = [0.0; DIMENSION];
         for (pair, byte) in row.as_chunks_mut::<2>().0.iter_mut().zip(&self.rows[at]) {
@@ -124,7 +124,7 @@ impl CompactEncoder {
     }
 
     /// Returns one vector of length 1 for each sequence of ids, in order. No sequence may be empty.
-    pub(super) fn embed(&self, sequences: &[&[u16]]) -> Array2<f32> {
+    pub(super) fn embed_sequences(&self, sequences: &[&[u16]]) -> Array2<f32> {
         let total = sequences.iter().map(|ids| ids.len()).sum();
         let mut states = Array2::zeros((total, DIMENSION));
         let ids = sequences.iter().flat_map(|ids| ids.iter());
@@ -146,19 +146,19 @@ impl CompactEncoder {
             .collect();
 
         let input = with_neighbours(
-            &normalised(&states, &self.attention_gain),
+            &rms_normalised(&states, &self.attention_gain),
             &self.attention_neighbours,
             &spans,
         );
-        let mixed = attention(&input.dot(&self.query_key_value), ATTENTION_HEADS, &spans);
+        let mixed = self_attention(&input.dot(&self.query_key_value), ATTENTION_HEADS, &spans);
         states += &mixed.dot(&self.attention_output);
         let input =
-            with_neighbours(&normalised(&states, &self.map_gain), &self.map_neighbours, &spans);
-        states += &activated(&input, &self.expand, &self.expand_bias).dot(&self.contract);
+            with_neighbours(&rms_normalised(&states, &self.map_gain), &self.map_neighbours, &spans);
+        states += &gelu_layer(&input, &self.expand, &self.expand_bias).dot(&self.contract);
 
-        let means = normalised(&self.means(&states, &spans), &self.head_gain);
+        let means = rms_normalised(&self.span_means(&states, &spans), &self.head_gain);
         let mut vectors = means.dot(&self.head);
-        vectors += &activated(&means, &self.head_expand, &self.head_bias).dot(&self.head_contract);
+        vectors += &gelu_layer(&means, &self.head_expand, &self.head_bias).dot(&self.head_contract);
         for mut vector in vectors.rows_mut() {
             let length = vector.dot(&vector).sqrt();
             if length > 0.0 {
@@ -169,8 +169,8 @@ impl CompactEncoder {
     }
 
     /// The weighted means of each span, one after the other: (spans, means × dimension).
-    fn means(&self, states: &Array2<f32>, spans: &[Range<usize>]) -> Array2<f32> {
-        let mut weights = normalised(states, &self.mean_gain).dot(&self.mean_weights);
+    fn span_means(&self, states: &Array2<f32>, spans: &[Range<usize>]) -> Array2<f32> {
+        let mut weights = rms_normalised(states, &self.mean_gain).dot(&self.mean_weights);
         for mut row in weights.rows_mut() {
             for (weight, bias) in row.iter_mut().zip(&self.mean_bias) {
                 *weight = softplus(*weight + bias);
@@ -178,23 +178,23 @@ impl CompactEncoder {
         }
         let mut means = Array2::zeros((spans.len(), MEANS * DIMENSION));
         for (span, mut row) in spans.iter().zip(means.rows_mut()) {
-            let part = |matrix: &'_ Array2<f32>| rows(matrix.view(), span).to_owned();
+            let part = |matrix: &'_ Array2<f32>| span_rows(matrix.view(), span).to_owned();
             let mut weights = part(&weights);
             weights /= &(weights.sum_axis(Axis(0)) + EPSILON);
-            let product = weights.t().dot(&rows(states.view(), span));
+            let product = weights.t().dot(&span_rows(states.view(), span));
             row.iter_mut().zip(product.iter()).for_each(|(to, from)| *to = *from);
         }
         means
     }
 }
 
-fn rows<'a>(mut matrix: ArrayView2<'a, f32>, span: &Range<usize>) -> ArrayView2<'a, f32> {
+fn span_rows<'a>(mut matrix: ArrayView2<'a, f32>, span: &Range<usize>) -> ArrayView2<'a, f32> {
     matrix.slice_axis_inplace(Axis(0), Slice::from(span.clone()));
     matrix
 }
 
 /// Rows of mean square 1, times a gain for each column (Zhang and Sennrich 2019).
-fn normalised(x: &Array2<f32>, gain: &[f32]) -> Array2<f32> {
+fn rms_normalised(x: &Array2<f32>, gain: &[f32]) -> Array2<f32> {
     let mut result = x.clone();
     for mut row in result.rows_mut() {
         let inverse = 1.0 / (row.dot(&row) / gain.len() as f32 + EPSILON).sqrt();
@@ -225,7 +225,7 @@ fn with_neighbours(x: &Array2<f32>, weights: &Array2<f32>, spans: &[Range<usize>
 }
 
 /// `gelu(x · map + bias)`.
-fn activated(x: &Array2<f32>, map: &Array2<f32>, bias: &[f32]) -> Array2<f32> {
+fn gelu_layer(x: &Array2<f32>, map: &Array2<f32>, bias: &[f32]) -> Array2<f32> {
     let mut product = Array2::zeros((x.nrows(), map.ncols()));
     general_mat_mul(1.0, x, map, 0.0, &mut product);
     for mut row in product.rows_mut() {

@@ -40,7 +40,7 @@ impl PieceVocabulary {
 
     /// The ids of the pieces of `text` in order, at most `limit`; characters without a piece are
     /// left out.
-    pub(super) fn split(&self, text: &str, limit: usize) -> Vec<u16> {
+    pub(super) fn piece_ids(&self, text: &str, limit: usize) -> Vec<u16> {
         let mut ids = Vec::new();
         let mut word = String::new();
         for part in text.split(char::is_whitespace).filter(|part| !part.is_empty()) {

@@ -24,14 +24,14 @@ struct EmbeddingUsage {
 
 impl EmbeddingBody {
     /// Tokens as counted by the server, if it reports them.
-    pub(super) fn tokens(&self) -> Option<u64> {
+    pub(super) fn token_count(&self) -> Option<u64> {
         let usage = self.usage.as_ref()?;
         usage.prompt_tokens.or(usage.total_tokens).filter(|tokens| *tokens > 0)
     }
 
     /// Returns `count` normalised rows in the order of the texts. All rows are finite and of one
     /// dimension: `dimension`, if it is known.
-    pub(super) fn rows(
+    pub(super) fn into_rows(
         self,
         count: usize,
         dimension: Option<usize>,
@@ -63,7 +63,9 @@ impl EmbeddingBody {
                 _ => expected = Some(length),
             }
             match rows.get_mut(index) {
-                Some(slot @ None) => *slot = Some(normalised(row.embedding, index).map_err(fail)?),
+                Some(slot @ None) => {
+                    *slot = Some(normalised_row(row.embedding, index).map_err(fail)?)
+                }
                 _ => {
                     return Err(fail(format!(
                         "server gave an index twice or out of range: `{index}`"
@@ -76,7 +78,7 @@ impl EmbeddingBody {
 }
 
 /// Scales to length 1, in `f64` so that large values do not overflow.
-fn normalised(mut row: Vec<f32>, index: usize) -> Result<Vec<f32>, String> {
+fn normalised_row(mut row: Vec<f32>, index: usize) -> Result<Vec<f32>, String> {
     let length = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     if !length.is_finite() {
         return Err(format!("server gave a vector that is not finite for item `{}`", index + 1));

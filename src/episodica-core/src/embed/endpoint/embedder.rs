@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::answer::EmbeddingBody;
 use crate::control::{CallControl, Uninterrupted};
-use crate::embed::{Embedder, SHORTEST_CUT, shortened};
+use crate::embed::{Embedder, SHORTEST_CUT, shortened_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::{ChatAnswer, NoAnswer, UsageLedger, UsagePhase};
 use crate::model::ServiceHealth;
@@ -73,8 +73,9 @@ impl EmbeddingSettings {
     /// [`ErrorKind::Config`] for an unknown name or a value of the wrong type; the message repeats
     /// no secrets.
     pub fn from_json(json: &str) -> Result<Self> {
-        serde_json::from_str(json)
-            .map_err(|error| config(format!("settings of the embedder are not valid: {error}")))
+        serde_json::from_str(json).map_err(|error| {
+            config_error(format!("settings of the embedder are not valid: {error}"))
+        })
     }
 }
 
@@ -112,16 +113,16 @@ impl EndpointEmbedder {
         timer: Arc<dyn RetryTimer>,
     ) -> Result<Self> {
         if settings.model.trim().is_empty() {
-            return Err(config("name of the embedding model is empty"));
+            return Err(config_error("name of the embedding model is empty"));
         }
         if !(1..=MAX_BATCH_SIZE).contains(&settings.batch_size) {
-            return Err(config(format!(
+            return Err(config_error(format!(
                 "batch_size of the embedder is outside 1 to {MAX_BATCH_SIZE}: `{}`",
                 settings.batch_size
             )));
         }
         if settings.dimensions == Some(0) {
-            return Err(config("dimensions of the embedder must be above 0: `0`"));
+            return Err(config_error("dimensions of the embedder must be above 0: `0`"));
         }
         let remote = RemoteService::with_timer(&settings.endpoint, timer)?;
         let dimension = settings.dimensions.map_or_else(OnceLock::new, OnceLock::from);
@@ -132,7 +133,7 @@ impl EndpointEmbedder {
 
     /// Returns one row per text. If `control` stops it, the texts embedded so far stay in the
     /// cache.
-    fn vectors(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
+    fn embed_cached(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let keys: Vec<Option<Key>> = texts
             .iter()
             .map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into()))
@@ -191,12 +192,12 @@ impl EndpointEmbedder {
         items: &[(usize, &str)],
         control: &dyn CallControl,
     ) -> Result<Vec<Vec<f32>>> {
-        match self.request(items, control) {
+        match self.request_rows(items, control) {
             Ok(rows) => Ok(rows),
             Err(failure) if matches!(failure.cause(), FailureCause::Status(400 | 413 | 422)) => {
                 match items {
                     [(place, text)] if text.len() > SHORTEST_CUT => {
-                        self.embed_batch(&[(*place, shortened(text))], control)
+                        self.embed_batch(&[(*place, shortened_text(text))], control)
                     }
                     [(place, _)] => Err(Error::new(
                         ErrorKind::Embedding,
@@ -216,7 +217,7 @@ impl EndpointEmbedder {
         }
     }
 
-    fn request(
+    fn request_rows(
         &self,
         items: &[(usize, &str)],
         control: &dyn CallControl,
@@ -226,10 +227,10 @@ impl EndpointEmbedder {
         if let Some(dimensions) = self.settings.dimensions {
             body["dimensions"] = dimensions.into();
         }
-        let outcome = self.remote.post("embeddings", &body, control).and_then(|reply| {
-            let body: EmbeddingBody = reply.parse("a list of embeddings")?;
-            let tokens = body.tokens();
-            let rows = body.rows(texts.len(), self.dimension.get().copied())?;
+        let outcome = self.remote.post_json("embeddings", &body, control).and_then(|reply| {
+            let body: EmbeddingBody = reply.parse_body("a list of embeddings")?;
+            let tokens = body.token_count();
+            let rows = body.into_rows(texts.len(), self.dimension.get().copied())?;
             if let Some(row) = rows.first() {
                 self.dimension.get_or_init(|| row.len());
             }
@@ -250,13 +251,13 @@ impl EndpointEmbedder {
                     attempts: reply.attempts,
                     seconds: reply.seconds,
                 };
-                self.ledger.record(UsagePhase::Embedding, None, &answer);
+                self.ledger.record_answer(UsagePhase::Embedding, None, &answer);
                 Ok(rows)
             }
             Err(failure) => {
                 if failure.cause() != FailureCause::Stopped {
                     let mut cost = Box::<NoAnswer>::from(Error::internal("without an answer"));
-                    (cost.attempts, cost.seconds) = (failure.attempts(), failure.seconds());
+                    (cost.attempts, cost.seconds) = (failure.attempts(), failure.elapsed_seconds());
                     let model = &self.settings.model;
                     self.ledger.record_failure(UsagePhase::Embedding, None, model, &cost);
                 }
@@ -267,7 +268,7 @@ impl EndpointEmbedder {
 }
 
 impl Embedder for EndpointEmbedder {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         &self.settings.model
     }
 
@@ -279,23 +280,23 @@ impl Embedder for EndpointEmbedder {
         false
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
         self.embed_controlled(texts, &Uninterrupted)
     }
 
     fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
-        self.vectors(texts, control)
+        self.embed_cached(texts, control)
     }
 
-    fn health(&self) -> Option<ServiceHealth> {
+    fn service_health(&self) -> Option<ServiceHealth> {
         Some(ServiceHealth {
             model: self.settings.model.clone(),
             cache_entries: self.cache.as_ref().map_or(0, |cache| cache.lock().len()),
-            ..self.remote.health()
+            ..self.remote.service_health()
         })
     }
 }
 
-fn config(context: impl Into<String>) -> Error {
+fn config_error(context: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, context)
 }

@@ -63,10 +63,10 @@ fn rows_come_in_order_and_normalised() {
     let server = server();
     let (embedder, ledger) = embedder(&server, |_| {});
     assert_eq!(
-        (embedder.dimension(), embedder.is_local(), embedder.model()),
+        (embedder.dimension(), embedder.is_local(), embedder.model_name()),
         (None, false, "tiny-embed")
     );
-    let rows = embedder.embed(&["abc", "", "a", "  "]).unwrap();
+    let rows = embedder.embed_texts(&["abc", "", "a", "  "]).unwrap();
     assert_eq!(rows.dim(), (4, 2));
     assert!(
         (rows[[0, 0]] / rows[[0, 1]] - 3.0).abs() < 1e-6
@@ -86,15 +86,15 @@ fn rows_come_in_order_and_normalised() {
 fn the_same_text_is_never_sent_twice() {
     let server = server();
     let (embedder, _) = embedder(&server, |_| {});
-    let first = embedder.embed(&["one", "two!", "one"]).unwrap();
-    let second = embedder.embed(&["two!", "three", "one"]).unwrap();
+    let first = embedder.embed_texts(&["one", "two!", "one"]).unwrap();
+    let second = embedder.embed_texts(&["two!", "three", "one"]).unwrap();
     assert_eq!(
         server.requests().iter().map(inputs).collect::<Vec<_>>(),
         [vec!["one", "two!"], vec!["three"]]
     );
     assert_eq!((first.row(0), first.row(1)), (second.row(2), second.row(0)));
     assert_eq!(first.row(0), first.row(2));
-    assert_eq!(embedder.health().unwrap().cache_entries, 3);
+    assert_eq!(embedder.service_health().unwrap().cache_entries, 3);
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn the_cache_is_bounded_and_a_call_does_not_need_it() {
     for (entries, held, sent) in [(2, 2, 6), (0, 0, 8)] {
         let before: usize = server.requests().iter().map(|request| inputs(request).len()).sum();
         let (embedder, _) = embedder(&server, |settings| settings.cache_entries = entries);
-        let rows = embedder.embed(&texts).unwrap();
+        let rows = embedder.embed_texts(&texts).unwrap();
         assert!((rows[[4, 0]] / rows[[4, 1]] - 5.0).abs() < 1e-5);
-        embedder.embed(&texts[2..]).unwrap();
-        assert_eq!(embedder.health().unwrap().cache_entries, held);
+        embedder.embed_texts(&texts[2..]).unwrap();
+        assert_eq!(embedder.service_health().unwrap().cache_entries, held);
         let after: usize = server.requests().iter().map(|request| inputs(request).len()).sum();
         assert_eq!(after - before, sent, "{entries}");
     }
@@ -120,7 +120,7 @@ fn many_texts_are_sent_in_batches() {
     let texts: Vec<String> = (0..70).map(|number| format!("text {number}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (embedder, _) = embedder(&server, |_| {});
-    embedder.embed(&texts).unwrap();
+    embedder.embed_texts(&texts).unwrap();
     assert_eq!(
         server.requests().iter().map(|request| inputs(request).len()).collect::<Vec<_>>(),
         [32, 32, 6]
@@ -131,12 +131,12 @@ fn many_texts_are_sent_in_batches() {
 fn nothing_but_white_space_still_has_a_shape() {
     let server = server();
     let (embedder, _) = self::embedder(&server, |_| {});
-    assert_eq!(embedder.embed(&[]).unwrap().dim(), (0, 0));
+    assert_eq!(embedder.embed_texts(&[]).unwrap().dim(), (0, 0));
     assert!(server.requests().is_empty());
-    assert_eq!(embedder.embed(&[" "]).unwrap().dim(), (1, 2));
+    assert_eq!(embedder.embed_texts(&[" "]).unwrap().dim(), (1, 2));
     assert_eq!(server.requests().len(), 1, "one probe");
     let (embedder, _) = self::embedder(&server, |settings| settings.dimensions = Some(7));
-    assert_eq!(embedder.embed(&[" "]).unwrap().dim(), (1, 7));
+    assert_eq!(embedder.embed_texts(&[" "]).unwrap().dim(), (1, 7));
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -174,7 +174,7 @@ fn answers_of_another_shape_are_refused() {
     ] {
         let server = answers(rows);
         let (embedder, ledger) = embedder(&server, |_| {});
-        let error = embedder.embed(&["a", "b"]).unwrap_err();
+        let error = embedder.embed_texts(&["a", "b"]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Embedding);
         assert!(error.to_string().starts_with(message), "{error}");
         assert_eq!((embedder.dimension(), ledger.usage().total.failures), (None, 1));
@@ -182,12 +182,12 @@ fn answers_of_another_shape_are_refused() {
     let server = answers(json!([{"embedding": [0.0, 2.0]}, {"embedding": [0.0, 0.0]}]));
     let (embedder, ledger) = self::embedder(&server, |_| {});
     assert_eq!(
-        embedder.embed(&["a", "b"]).unwrap(),
+        embedder.embed_texts(&["a", "b"]).unwrap(),
         ndarray::array![[0.0, 1.0], [0.0, 0.0]],
         "the index may be left out"
     );
     assert_eq!(ledger.usage().total.counted_locally, 1);
-    assert!(embedder.embed(&["c"]).is_err(), "and another number of rows is still an error");
+    assert!(embedder.embed_texts(&["c"]).is_err(), "and another number of rows is still an error");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_refused_text_is_found_and_named() {
         }
     });
     let (embedder, _) = embedder(&server, |_| {});
-    let error = embedder.embed(&["a", "bb", "ccc", "the secret", "eeeee"]).unwrap_err();
+    let error = embedder.embed_texts(&["a", "bb", "ccc", "the secret", "eeeee"]).unwrap_err();
     assert_eq!(error.to_string(), "cannot embed item `4`");
     assert!(
         error.chain().contains("status `400` (too_long)") && !error.chain().contains("secret"),
@@ -223,12 +223,12 @@ fn a_text_that_is_too_long_is_cut_and_the_others_are_whole() {
     });
     let (embedder, _) = embedder(&server, |_| {});
     let long = "é".repeat(50_000);
-    let rows = embedder.embed(&["a", &long, "ccc"]).unwrap();
+    let rows = embedder.embed_texts(&["a", &long, "ccc"]).unwrap();
     assert_eq!(rows.nrows(), 3);
     assert!(rows.rows().into_iter().all(|row| row.iter().any(|&value| value != 0.0)));
     let sent = server.requests().len();
     assert!(sent < 12, "{sent} requests");
-    embedder.embed(&[&long]).unwrap();
+    embedder.embed_texts(&[&long]).unwrap();
     assert_eq!(server.requests().len(), sent, "the vector of the whole text is known");
 }
 
@@ -239,7 +239,7 @@ fn a_server_that_takes_fewer_texts_gets_fewer() {
         _ => ScriptedAct::Json(413, "{}".into()),
     });
     let (embedder, _) = embedder(&server, |_| {});
-    let rows = embedder.embed(&["a", "bb", "ccc", "dddd"]).unwrap();
+    let rows = embedder.embed_texts(&["a", "bb", "ccc", "dddd"]).unwrap();
     assert!((rows[[3, 0]] / rows[[3, 1]] - 4.0).abs() < 1e-5);
     assert_eq!(server.requests().len(), 3);
 }
@@ -249,7 +249,7 @@ fn outages_open_the_breaker_and_stops_are_stops() {
     let server = FaultServer::script(vec![ScriptedAct::Json(503, "{}".into())]);
     let (embedder, ledger) = embedder(&server, |_| {});
     for _ in 0..3 {
-        assert_eq!(embedder.embed(&["a"]).unwrap_err().kind(), ErrorKind::Embedding);
+        assert_eq!(embedder.embed_texts(&["a"]).unwrap_err().kind(), ErrorKind::Embedding);
     }
     assert_eq!((server.requests().len(), embedder.is_available()), (5, false));
     assert_eq!(ledger.usage().by_model["tiny-embed"].failures, 3);

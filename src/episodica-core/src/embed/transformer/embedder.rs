@@ -9,12 +9,12 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer;
 
-use super::folder::{ModelFolder, io};
+use super::folder::{ModelFolder, io_error};
 use super::forward::BertEncoder;
 use super::weights::EncoderWeights;
 use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel::run;
+use crate::parallel::run_in_pool;
 
 /// Number of tokens that one thread computes at once: enough for full speed of the matrix products,
 /// few enough for their results to stay in the cache.
@@ -50,15 +50,15 @@ impl TransformerEmbedder {
         let ModelFolder { config, pooling, tokenizer, max_tokens, lower_case } =
             ModelFolder::read(root)?;
         let path = root.join("model.safetensors");
-        let bytes = fs_err::read(&path).map_err(|error| io(&path, error))?;
+        let bytes = fs_err::read(&path).map_err(|error| io_error(&path, error))?;
         let encoder =
-            BertEncoder::new(EncoderWeights::read(&bytes, &path, &config)?, &config, pooling);
+            BertEncoder::new(EncoderWeights::from_bytes(&bytes, &path, &config)?, &config, pooling);
         let model = model_name(root, &bytes, &encoder, [max_tokens, usize::from(lower_case)])?;
         Ok(Self { encoder, tokenizer, max_tokens, lower_case, model })
     }
 
     /// Token ids with `[CLS]` and `[SEP]`; empty for a text without tokens.
-    fn ids(&self, text: &str) -> Result<Vec<u32>> {
+    fn token_ids(&self, text: &str) -> Result<Vec<u32>> {
         let limit = self.max_tokens.saturating_mul(BYTES_PER_TOKEN).min(text.len());
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         let text = &text[..end];
@@ -73,7 +73,7 @@ impl TransformerEmbedder {
 }
 
 impl Embedder for TransformerEmbedder {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         &self.model
     }
 
@@ -89,9 +89,9 @@ impl Embedder for TransformerEmbedder {
         true
     }
 
-    fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let read = |text: &&str| self.ids(text);
-        let sequences = run(|| texts.par_iter().map(read).collect::<Result<Vec<_>>>())?;
+    fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let read = |text: &&str| self.token_ids(text);
+        let sequences = run_in_pool(|| texts.par_iter().map(read).collect::<Result<Vec<_>>>())?;
         // Longest first, so that the largest pack does not start last and delay the end. Empty
         // sequences keep their zero rows.
         let mut order: Vec<usize> =
@@ -100,11 +100,11 @@ impl Embedder for TransformerEmbedder {
         let embed = |pack: &'_ [usize]| {
             let pack_sequences: Vec<&[u32]> =
                 pack.iter().map(|at| sequences[*at].as_slice()).collect();
-            self.encoder.embed(&pack_sequences)
+            self.encoder.embed_sequences(&pack_sequences)
         };
-        let packs = packs(&order, &sequences);
+        let packs = split_packs(&order, &sequences);
         let vectors: Vec<(&[usize], Array2<f32>)> =
-            run(|| packs.into_par_iter().map(|pack| (pack, embed(pack))).collect());
+            run_in_pool(|| packs.into_par_iter().map(|pack| (pack, embed(pack))).collect());
         let mut rows = Array2::zeros((texts.len(), self.encoder.dimension()));
         for (pack, vectors) in vectors {
             for (at, vector) in pack.iter().zip(vectors.rows()) {
@@ -117,7 +117,7 @@ impl Embedder for TransformerEmbedder {
 
 /// Splits `order` into runs of at most [`TOKENS_PER_PACK`] tokens and at least one sequence each;
 /// at least one run per thread if there are that many sequences.
-fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
+fn split_packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
     let total: usize = order.iter().map(|at| sequences[*at].len()).sum();
     let limit = TOKENS_PER_PACK.min(total.div_ceil(rayon::current_num_threads()));
     let mut packs = Vec::new();
@@ -146,7 +146,7 @@ fn model_name(
     let mut digest = Sha256::new();
     for name in ["config.json", "tokenizer.json"] {
         let path = root.join(name);
-        digest.update(fs_err::read(&path).map_err(|error| io(&path, error))?);
+        digest.update(fs_err::read(&path).map_err(|error| io_error(&path, error))?);
     }
     digest.update(weights);
     digest.update([encoder.pooling as u8]);

@@ -90,7 +90,7 @@ impl ModelFolder {
         let config = read_config(&root.join("config.json"))?;
         let (encoder, pooling) = read_modules(root)?;
         if encoder != root {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "the encoder must be at the top of the folder, not in",
                 encoder.display(),
                 &root.join("modules.json"),
@@ -98,11 +98,11 @@ impl ModelFolder {
         }
         let input_path = root.join("sentence_bert_config.json");
         let input: InputConfig =
-            if input_path.exists() { json(&input_path)? } else { InputConfig::default() };
+            if input_path.exists() { read_json(&input_path)? } else { InputConfig::default() };
         let max_tokens =
             input.max_seq_length.unwrap_or(usize::MAX).min(config.max_position_embeddings);
         if max_tokens < 3 {
-            return Err(unsupported(
+            return Err(unsupported_error(
                 "no room between [CLS] and [SEP] for max_seq_length",
                 max_tokens,
                 &input_path,
@@ -114,9 +114,9 @@ impl ModelFolder {
 }
 
 fn read_config(path: &Path) -> Result<TransformerConfig> {
-    let config: TransformerConfig = json(path)?;
+    let config: TransformerConfig = read_json(path)?;
     if config.model_type != "bert" {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "only `bert` can be computed here, not the architecture",
             &config.model_type,
             path,
@@ -126,11 +126,15 @@ fn read_config(path: &Path) -> Result<TransformerConfig> {
         ));
     }
     if config.hidden_act != "gelu" {
-        return Err(unsupported("hidden_act must be `gelu`, not", &config.hidden_act, path));
+        return Err(unsupported_error("hidden_act must be `gelu`, not", &config.hidden_act, path));
     }
     if let Some(kind) = config.position_embedding_type.as_deref().filter(|kind| *kind != "absolute")
     {
-        return Err(unsupported("position_embedding_type must be `absolute`, not", kind, path));
+        return Err(unsupported_error(
+            "position_embedding_type must be `absolute`, not",
+            kind,
+            path,
+        ));
     }
     let sizes = [
         config.vocab_size,
@@ -140,7 +144,7 @@ fn read_config(path: &Path) -> Result<TransformerConfig> {
         config.type_vocab_size,
     ];
     if sizes.contains(&0) || !config.hidden_size.is_multiple_of(config.num_attention_heads) {
-        return Err(unsupported(
+        return Err(unsupported_error(
             "no size may be 0, and num_attention_heads must divide hidden_size:",
             config.hidden_size,
             path,
@@ -153,7 +157,7 @@ fn read_config(path: &Path) -> Result<TransformerConfig> {
 /// `Normalize` module.
 fn read_modules(root: &Path) -> Result<(PathBuf, TokenPooling)> {
     let path = root.join("modules.json");
-    let modules: Vec<ModelModule> = json(&path)?;
+    let modules: Vec<ModelModule> = read_json(&path)?;
     let (mut encoder, mut pooling) = (None, None);
     for module in modules {
         let place = if module.path.is_empty() { root.to_owned() } else { root.join(&module.path) };
@@ -161,17 +165,17 @@ fn read_modules(root: &Path) -> Result<(PathBuf, TokenPooling)> {
             Some("Transformer") => encoder = Some(place),
             Some("Pooling") => pooling = Some(read_pooling(&place.join("config.json"))?),
             Some("Normalize") => {}
-            _ => return Err(unsupported("cannot compute the module", &module.r#type, &path)),
+            _ => return Err(unsupported_error("cannot compute the module", &module.r#type, &path)),
         }
     }
     match (encoder, pooling) {
         (Some(encoder), Some(pooling)) => Ok((encoder, pooling)),
-        _ => Err(failure("a Transformer and a Pooling module are needed", &path)),
+        _ => Err(folder_error("a Transformer and a Pooling module are needed", &path)),
     }
 }
 
 fn read_pooling(path: &Path) -> Result<TokenPooling> {
-    let config: PoolingConfig = json(path)?;
+    let config: PoolingConfig = read_json(path)?;
     let others = config.pooling_mode_max_tokens
         || config.pooling_mode_mean_sqrt_len_tokens
         || config.pooling_mode_weightedmean_tokens
@@ -179,7 +183,7 @@ fn read_pooling(path: &Path) -> Result<TokenPooling> {
     match (config.pooling_mode_mean_tokens, config.pooling_mode_cls_token, others) {
         (true, false, false) => Ok(TokenPooling::Mean),
         (false, true, false) => Ok(TokenPooling::Cls),
-        _ => Err(failure(
+        _ => Err(folder_error(
             "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no \
              other mode",
             path,
@@ -188,42 +192,42 @@ fn read_pooling(path: &Path) -> Result<TokenPooling> {
 }
 
 fn read_tokenizer(path: &Path, config: &TransformerConfig, max_tokens: usize) -> Result<Tokenizer> {
-    let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
+    let bytes = fs_err::read(path).map_err(|error| io_error(path, error))?;
     let mut tokenizer = Tokenizer::from_bytes(bytes)
-        .map_err(|error| failure("not a tokenizer", path).caused_by(error))?;
+        .map_err(|error| folder_error("not a tokenizer", path).caused_by(error))?;
     // Sequences are computed without padding. The limit in the tokenizer's file comes from its
     // training, so it is replaced.
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
     tokenizer
         .with_truncation(Some(truncation))
-        .map_err(|error| failure("cannot shorten texts", path).caused_by(error))?;
+        .map_err(|error| folder_error("cannot shorten texts", path).caused_by(error))?;
     let tokens = tokenizer.get_vocab_size(true);
     if tokens > config.vocab_size {
         let context =
             format!("the tokenizer has {tokens} tokens, the model `{}`", config.vocab_size);
-        return Err(failure(context, path));
+        return Err(folder_error(context, path));
     }
     Ok(tokenizer)
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let bytes = fs_err::read(path).map_err(|error| io_error(path, error))?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        failure("not the JSON that a sentence-transformers folder has", path).caused_by(error)
+        folder_error("not the JSON that a sentence-transformers folder has", path).caused_by(error)
     })
 }
 
-fn unsupported(what: &str, value: impl Display, path: &Path) -> Error {
-    failure(format!("{what} `{value}`"), path)
+fn unsupported_error(what: &str, value: impl Display, path: &Path) -> Error {
+    folder_error(format!("{what} `{value}`"), path)
 }
 
-pub(super) fn failure(context: impl Into<String>, path: &Path) -> Error {
+pub(super) fn folder_error(context: impl Into<String>, path: &Path) -> Error {
     Error::new(ErrorKind::Embedding, context).at(path, None)
 }
 
-pub(super) fn io(path: &Path, error: std::io::Error) -> Error {
-    failure("cannot read a file of the embedding model", path).caused_by(error).with_hint(
+pub(super) fn io_error(path: &Path, error: std::io::Error) -> Error {
+    folder_error("cannot read a file of the embedding model", path).caused_by(error).with_hint(
         "the folder must hold config.json, model.safetensors, tokenizer.json, \
             modules.json and 1_Pooling/config.json",
     )

@@ -38,15 +38,15 @@ impl BertEncoder {
 
     /// Returns one vector of length 1 per sequence of token ids, in order: (sequences, dimension).
     /// No sequence may be empty.
-    pub(super) fn embed(&self, sequences: &[&[u32]]) -> Array2<f32> {
-        let (mut states, spans) = self.embeddings(sequences);
+    pub(super) fn embed_sequences(&self, sequences: &[&[u32]]) -> Array2<f32> {
+        let (mut states, spans) = self.token_embeddings(sequences);
         for layer in &self.weights.layers {
-            self.layer(layer, &mut states, &spans);
+            self.apply_layer(layer, &mut states, &spans);
         }
         let mut vectors = Array2::zeros((sequences.len(), self.dimension()));
         for (mut vector, span) in vectors.rows_mut().into_iter().zip(spans) {
             vector.assign(&match self.pooling {
-                TokenPooling::Mean => block(states.view(), &span, 0..self.dimension())
+                TokenPooling::Mean => matrix_block(states.view(), &span, 0..self.dimension())
                     .mean_axis(Axis(0))
                     .expect("invariant: no sequence is empty"),
                 TokenPooling::Cls => states.row(span.start).to_owned(),
@@ -59,7 +59,7 @@ impl BertEncoder {
         vectors
     }
 
-    fn embeddings(&self, sequences: &[&[u32]]) -> (Array2<f32>, Vec<Range<usize>>) {
+    fn token_embeddings(&self, sequences: &[&[u32]]) -> (Array2<f32>, Vec<Range<usize>>) {
         let total = sequences.iter().map(|ids| ids.len()).sum();
         let mut states = Array2::zeros((total, self.dimension()));
         let mut spans = Vec::with_capacity(sequences.len());
@@ -72,28 +72,29 @@ impl BertEncoder {
             }
             spans.push(row - ids.len()..row);
         }
-        normalise(&mut states, &self.weights.embedding_norm, self.eps);
+        layer_normalise(&mut states, &self.weights.embedding_norm, self.eps);
         (states, spans)
     }
 
-    fn layer(&self, layer: &EncoderLayer, states: &mut Array2<f32>, spans: &[Range<usize>]) {
-        let mixed = attention(&linear(states, &layer.query_key_value), self.heads, spans);
-        *states += &linear(&mixed, &layer.attention_output);
-        normalise(states, &layer.attention_norm, self.eps);
-        let mut inner = linear(states, &layer.expand);
+    fn apply_layer(&self, layer: &EncoderLayer, states: &mut Array2<f32>, spans: &[Range<usize>]) {
+        let mixed =
+            self_attention(&apply_linear(states, &layer.query_key_value), self.heads, spans);
+        *states += &apply_linear(&mixed, &layer.attention_output);
+        layer_normalise(states, &layer.attention_norm, self.eps);
+        let mut inner = apply_linear(states, &layer.expand);
         inner
             .as_slice_mut()
             .expect("invariant: a product is contiguous")
             .iter_mut()
             .for_each(|x| *x = gelu(*x));
-        *states += &linear(&inner, &layer.contract);
-        normalise(states, &layer.output_norm, self.eps);
+        *states += &apply_linear(&inner, &layer.contract);
+        layer_normalise(states, &layer.output_norm, self.eps);
     }
 }
 
 /// Scaled dot-product attention within each span; `projected` is (tokens, 3 hidden): queries, keys
 /// and values, each with the columns of its heads one after the other.
-pub(in crate::embed) fn attention(
+pub(in crate::embed) fn self_attention(
     projected: &Array2<f32>,
     heads: usize,
     spans: &[Range<usize>],
@@ -105,15 +106,16 @@ pub(in crate::embed) fn attention(
     for span in spans {
         let mut scores = Array2::zeros((span.len(), span.len()));
         for head in (0..hidden).step_by(width) {
-            let part =
-                |offset: usize| block(projected.view(), span, offset + head..offset + head + width);
+            let part = |offset: usize| {
+                matrix_block(projected.view(), span, offset + head..offset + head + width)
+            };
             general_mat_mul(scale, &part(0), &part(hidden).t(), 0.0, &mut scores);
             scores.rows_mut().into_iter().for_each(|mut row| {
                 let highest = row.fold(f32::NEG_INFINITY, |a, b| a.max(*b));
                 row.mapv_inplace(|x| exponential(x - highest));
                 row /= row.sum();
             });
-            let mut target = block(mixed.view_mut(), span, head..head + width);
+            let mut target = matrix_block(mixed.view_mut(), span, head..head + width);
             general_mat_mul(1.0, &scores, &part(2 * hidden), 0.0, &mut target);
         }
     }
@@ -122,7 +124,7 @@ pub(in crate::embed) fn attention(
 
 /// The part of a matrix in these rows and columns. (ndarray's `s!` macro does not compile in a
 /// crate that forbids unsafe code.)
-fn block<S: RawData>(
+fn matrix_block<S: RawData>(
     mut matrix: ArrayBase<S, Ix2>,
     rows: &Range<usize>,
     columns: Range<usize>,
@@ -132,7 +134,7 @@ fn block<S: RawData>(
     matrix
 }
 
-fn linear(x: &Array2<f32>, map: &LinearLayer) -> Array2<f32> {
+fn apply_linear(x: &Array2<f32>, map: &LinearLayer) -> Array2<f32> {
     let mut product = rows_of(&map.bias, x.nrows());
     general_mat_mul(1.0, x, &map.weight, 1.0, &mut product);
     product
@@ -145,7 +147,7 @@ fn rows_of(row: &Array1<f32>, count: usize) -> Array2<f32> {
 }
 
 /// Layer normalisation of each row (Ba et al. 2016), with the biased variance.
-fn normalise(x: &mut Array2<f32>, norm: &LayerNorm, eps: f32) {
+fn layer_normalise(x: &mut Array2<f32>, norm: &LayerNorm, eps: f32) {
     let contiguous = "invariant: arrays made from vectors are contiguous";
     let (gain, shift) =
         (norm.gain.as_slice().expect(contiguous), norm.shift.as_slice().expect(contiguous));

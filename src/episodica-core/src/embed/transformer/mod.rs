@@ -13,4 +13,4 @@ mod tests;
 mod weights;
 
 pub use embedder::TransformerEmbedder;
-pub(super) use forward::attention;
+pub(super) use forward::self_attention;

@@ -310,7 +310,7 @@ fn vectors_equal_those_of_a_straightforward_loop() {
         [&[2, 5, 9, 11, 3], &[2, 7, 8, 3], &[2, 6, 6, 10, 11, 9, 5, 3], &[], &[2, 10, 7, 5, 11, 3]];
     for pooling in ["mean_tokens", "cls_token"] {
         tiny.write("1_Pooling/config.json", &json!({format!("pooling_mode_{pooling}"): true}));
-        let rows = tiny.open().embed(&texts).unwrap();
+        let rows = tiny.open().embed_texts(&texts).unwrap();
         for (row, ids) in rows.rows().into_iter().zip(ids) {
             let states = straightforward(&tiny, ids);
             match states.first() {
@@ -333,22 +333,22 @@ fn large_batches_and_prefixed_weights_change_nothing() {
     let texts: Vec<String> =
         (0..500).map(|i| ["red sky ", "blueish sea. "][i % 2].repeat(1 + i % 5)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let rows = embedder.embed(&texts).unwrap();
+    let rows = embedder.embed_texts(&texts).unwrap();
     tiny.write_weights(Dtype::F32, "bert.");
     let prefixed = tiny.open();
     for (text, row) in texts.iter().zip(rows.rows()).take(20) {
-        assert!(prefixed.embed(&[*text]).unwrap().row(0).dot(&row) > 0.999_99);
+        assert!(prefixed.embed_texts(&[*text]).unwrap().row(0).dot(&row) > 0.999_99);
     }
-    assert!(embedder.embed(&[]).unwrap().is_empty());
+    assert!(embedder.embed_texts(&[]).unwrap().is_empty());
     assert_eq!(embedder.dimension(), Some(HIDDEN));
 }
 
 #[test]
 fn the_name_follows_the_contents_not_the_place() {
     let (one, other) = (Tiny::new(), Tiny::new());
-    assert_eq!(one.open().model(), other.open().model());
+    assert_eq!(one.open().model_name(), other.open().model_name());
     other.write("1_Pooling/config.json", &json!({"pooling_mode_cls_token": true}));
-    assert_ne!(one.open().model(), other.open().model());
+    assert_ne!(one.open().model_name(), other.open().model_name());
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn minilm_equals_its_reference() {
             .unwrap();
     let cases = fixture["sentences"].as_array().unwrap();
     let texts: Vec<&str> = cases.iter().map(|case| case["text"].as_str().unwrap()).collect();
-    let rows = embedder.embed(&texts).unwrap();
+    let rows = embedder.embed_texts(&texts).unwrap();
     assert!(texts.len() >= 12 && rows.ncols() == 384);
     for (case, row) in cases.iter().zip(rows.rows()) {
         let expected: Vec<f32> =

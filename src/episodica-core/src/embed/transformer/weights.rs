@@ -6,7 +6,7 @@ use std::path::Path;
 use ndarray::{Array1, Array2, Axis, concatenate};
 use safetensors::{Dtype, SafeTensors};
 
-use super::folder::{TransformerConfig, failure};
+use super::folder::{TransformerConfig, folder_error};
 use crate::error::Result;
 
 /// An affine map: `x · weight + bias`.
@@ -48,9 +48,13 @@ pub(super) struct EncoderWeights {
 
 impl EncoderWeights {
     /// Extracts the parameters from the bytes of the file `path`.
-    pub(super) fn read(bytes: &[u8], path: &Path, config: &TransformerConfig) -> Result<Self> {
+    pub(super) fn from_bytes(
+        bytes: &[u8],
+        path: &Path,
+        config: &TransformerConfig,
+    ) -> Result<Self> {
         let tensors = SafeTensors::deserialize(bytes)
-            .map_err(|error| failure("not a safetensors file", path).caused_by(error))?;
+            .map_err(|error| folder_error("not a safetensors file", path).caused_by(error))?;
         let prefix = if tensors.tensor("bert.embeddings.word_embeddings.weight").is_ok() {
             "bert."
         } else {
@@ -58,22 +62,26 @@ impl EncoderWeights {
         };
         let source = WeightSource { tensors, prefix, path };
         let hidden = config.hidden_size;
-        let types = source.matrix(
+        let types = source.read_matrix(
             "embeddings.token_type_embeddings.weight",
             config.type_vocab_size,
             hidden,
         )?;
-        let positions = source.matrix(
+        let positions = source.read_matrix(
             "embeddings.position_embeddings.weight",
             config.max_position_embeddings,
             hidden,
         )?;
         Ok(Self {
-            words: source.matrix("embeddings.word_embeddings.weight", config.vocab_size, hidden)?,
+            words: source.read_matrix(
+                "embeddings.word_embeddings.weight",
+                config.vocab_size,
+                hidden,
+            )?,
             positions: positions + types.row(0),
-            embedding_norm: source.norm("embeddings.LayerNorm", hidden)?,
+            embedding_norm: source.read_norm("embeddings.LayerNorm", hidden)?,
             layers: (0..config.num_hidden_layers)
-                .map(|number| source.layer(number, config))
+                .map(|number| source.read_layer(number, config))
                 .collect::<Result<_>>()?,
         })
     }
@@ -86,11 +94,11 @@ struct WeightSource<'a> {
 }
 
 impl WeightSource<'_> {
-    fn layer(&self, number: usize, config: &TransformerConfig) -> Result<EncoderLayer> {
+    fn read_layer(&self, number: usize, config: &TransformerConfig) -> Result<EncoderLayer> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let name = |part: &str| format!("encoder.layer.{number}.{part}");
         let heads = ["query", "key", "value"]
-            .map(|part| self.linear(&name(&format!("attention.self.{part}")), hidden, hidden));
+            .map(|part| self.read_linear(&name(&format!("attention.self.{part}")), hidden, hidden));
         let [query, key, value] = heads;
         let (query, key, value) = (query?, key?, value?);
         let joined = "invariant: the three maps have one shape";
@@ -107,54 +115,53 @@ impl WeightSource<'_> {
                 )
                 .expect(joined),
             },
-            attention_output: self.linear(&name("attention.output.dense"), hidden, hidden)?,
-            attention_norm: self.norm(&name("attention.output.LayerNorm"), hidden)?,
-            expand: self.linear(&name("intermediate.dense"), hidden, inner)?,
-            contract: self.linear(&name("output.dense"), inner, hidden)?,
-            output_norm: self.norm(&name("output.LayerNorm"), hidden)?,
+            attention_output: self.read_linear(&name("attention.output.dense"), hidden, hidden)?,
+            attention_norm: self.read_norm(&name("attention.output.LayerNorm"), hidden)?,
+            expand: self.read_linear(&name("intermediate.dense"), hidden, inner)?,
+            contract: self.read_linear(&name("output.dense"), inner, hidden)?,
+            output_norm: self.read_norm(&name("output.LayerNorm"), hidden)?,
         })
     }
 
-    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<LinearLayer> {
-        let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
+    fn read_linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<LinearLayer> {
+        let weight = self.read_matrix(&format!("{name}.weight"), outputs, inputs)?;
         Ok(LinearLayer {
             weight: weight.t().as_standard_layout().into_owned(),
-            bias: self.vector(&format!("{name}.bias"), outputs)?,
+            bias: self.read_vector(&format!("{name}.bias"), outputs)?,
         })
     }
 
-    fn norm(&self, name: &str, length: usize) -> Result<LayerNorm> {
+    fn read_norm(&self, name: &str, length: usize) -> Result<LayerNorm> {
         Ok(LayerNorm {
-            gain: self.vector(&format!("{name}.weight"), length)?,
-            shift: self.vector(&format!("{name}.bias"), length)?,
+            gain: self.read_vector(&format!("{name}.weight"), length)?,
+            shift: self.read_vector(&format!("{name}.bias"), length)?,
         })
     }
 
-    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>> {
-        let values = self.values(name, &[rows, columns])?;
+    fn read_matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Array2<f32>> {
+        let values = self.read_values(name, &[rows, columns])?;
         Ok(Array2::from_shape_vec((rows, columns), values)
             .expect("invariant: the shape was compared"))
     }
 
-    fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>> {
-        self.values(name, &[length]).map(Array1::from)
+    fn read_vector(&self, name: &str, length: usize) -> Result<Array1<f32>> {
+        self.read_values(name, &[length]).map(Array1::from)
     }
 
-    fn values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    fn read_values(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         let name = format!("{}{name}", self.prefix);
-        let tensor = self
-            .tensors
-            .tensor(&name)
-            .map_err(|error| failure(format!("no tensor `{name}`"), self.path).caused_by(error))?;
+        let tensor = self.tensors.tensor(&name).map_err(|error| {
+            folder_error(format!("no tensor `{name}`"), self.path).caused_by(error)
+        })?;
         if tensor.shape() != shape {
             let context = format!(
                 "tensor `{name}` has shape {:?}, config.json wants `{shape:?}`",
                 tensor.shape()
             );
-            return Err(failure(context, self.path));
+            return Err(folder_error(context, self.path));
         }
         if tensor.dtype() != Dtype::F32 {
-            return Err(failure(
+            return Err(folder_error(
                 format!("tensor `{name}` must be F32, not `{}`", tensor.dtype()),
                 self.path,
             ));

@@ -149,7 +149,7 @@ impl ModelSession<'_> {
                 if failure.silent {
                     // An empty answer is neither an outage, which would delay other questions, nor
                     // a refusal.
-                    let model = self.model.model().to_owned();
+                    let model = self.model.model_name().to_owned();
                     let (text, hash) = (String::new(), String::new());
                     return Ok(QuestionOutcome::Answered(ModelReply {
                         text,
@@ -171,7 +171,7 @@ impl ModelSession<'_> {
 
     /// The limits of the model's context window.
     pub fn budget(&self) -> WindowBudget {
-        WindowBudget::of(self.model.context_window())
+        WindowBudget::for_window(self.model.context_window())
     }
 
     /// The trace of the questions since the last call of this method.
@@ -241,7 +241,7 @@ impl ModelSession<'_> {
         TraceStep {
             ids: Vec::new(),
             phase: prompt.phase.name().to_owned(),
-            model: reply.map_or(self.model.model(), |reply| &reply.model).to_owned(),
+            model: reply.map_or(self.model.model_name(), |reply| &reply.model).to_owned(),
             prompt_version: PROMPT_VERSION.to_owned(),
             system: prompt.system.clone(),
             user: prompt.user.clone(),
@@ -259,7 +259,8 @@ impl ModelSession<'_> {
         let user_id = Some(self.user.owner.user.as_str());
         let form = prompt.schema.schema.to_string();
         let hash = content_hash(
-            &[model.model(), &prompt.system, &prompt.user, prompt.schema.name, &form].join("\u{0}"),
+            &[model.model_name(), &prompt.system, &prompt.user, prompt.schema.name, &form]
+                .join("\u{0}"),
         );
         if let Some(known) = self.cached_answer(&hash) {
             ledger.record_cached(prompt.phase, user_id, &known.model);
@@ -267,10 +268,10 @@ impl ModelSession<'_> {
             return Ok(ModelReply { text, model, tokens: 0, cached: true, hash });
         }
         let _pass = self.services.gate.enter(self.control)?;
-        match model.complete(prompt, self.control) {
+        match model.complete_prompt(prompt, self.control) {
             Ok(answer) => {
                 failing.store(false, Ordering::Relaxed);
-                ledger.record(prompt.phase, user_id, &answer);
+                ledger.record_answer(prompt.phase, user_id, &answer);
                 if let Some(learned) = model.take_learned()
                     && let Err(error) = self.services.store.keep_dialects(&learned)
                 {
@@ -289,7 +290,7 @@ impl ModelSession<'_> {
                 if failure.error.kind() != ErrorKind::Interrupted {
                     // A model that refuses one text still works.
                     failing.store(!failure.refused, Ordering::Relaxed);
-                    ledger.record_failure(prompt.phase, user_id, model.model(), &failure);
+                    ledger.record_failure(prompt.phase, user_id, model.model_name(), &failure);
                 }
                 Err(failure)
             }

@@ -41,10 +41,10 @@ impl UserView {
     /// The mean of the vectors of messages, of length 1; `None` if one is missing, or without
     /// messages.
     pub fn mean_vector(&self, messages: &[u32]) -> Option<Array1<f32>> {
-        let vectors = self.messages.field.vectors().filter(|_| !messages.is_empty())?;
+        let vectors = self.messages.field.vector_index().filter(|_| !messages.is_empty())?;
         let mut sum = Array1::zeros(vectors.dimension());
         for message in messages {
-            sum += &vectors.vector(u64::from(*message))?;
+            sum += &vectors.vector_of(u64::from(*message))?;
         }
         let length = sum.dot(&sum).sqrt();
         if length > 0.0 {

@@ -37,7 +37,7 @@ impl UserView {
         let mut erased = HashSet::new();
         for id in &erasure.messages {
             erased.insert(id.as_str());
-            if let Some(slot) = self.messages.remove(id)? {
+            if let Some(slot) = self.messages.remove_message(id)? {
                 self.backlog.message_deleted(slot, id);
             }
         }
@@ -67,8 +67,8 @@ impl UserView {
         self.backlog.episode_deleted(id);
         self.merged.retain(|_, into| into != id);
         if let Some(slot) = self.episodes.remove(id) {
-            self.abstracts.remove(slot)?;
-            self.narratives.remove(slot)?;
+            self.abstracts.remove_slot(slot)?;
+            self.narratives.remove_slot(slot)?;
             self.hidden.remove_episode(slot, self.members.get(slot));
         }
         Ok(())
@@ -87,7 +87,7 @@ impl UserView {
             return Ok(());
         };
         if let Some(slot) = self.facts.remove(id) {
-            self.statements.remove(slot)?;
+            self.statements.remove_slot(slot)?;
             self.standings[slot as usize].end();
             self.show_same_text(slot, &fact.content);
         }
@@ -113,8 +113,8 @@ impl UserView {
         row: Rows<'_>,
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let vectors = self.statements.vectors().zip(self.facts.slot(&fact.memory_id));
-        let vector = vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)));
+        let vectors = self.statements.vector_index().zip(self.facts.slot(&fact.memory_id));
+        let vector = vectors.and_then(|(vectors, slot)| vectors.vector_of(u64::from(slot)));
         let kept = vector.map(|vector| vector.insert_axis(ndarray::Axis(0)));
         self.put_fact(Arc::clone(fact), row.or(kept.as_ref().map(|row| row.view())), to)
     }
@@ -124,7 +124,7 @@ impl UserView {
         let postings = &self.statements.postings;
         let mut rarest: Option<&[Posting]> = None;
         for_each_term(content, |term| {
-            let list = postings.postings(term.text);
+            let list = postings.term_postings(term.text);
             if rarest.is_none_or(|rarest| list.len() < rarest.len()) {
                 rarest = Some(list);
             }
@@ -180,8 +180,8 @@ impl UserMemory {
         let (loaded, backlog, slots) = {
             let view = self.view.read();
             let loaded = LoadedUser {
-                messages: view.messages.records().cloned().collect(),
-                message_history: view.messages.history().clone(),
+                messages: view.messages.all_messages().cloned().collect(),
+                message_history: view.messages.version_history().clone(),
                 episodes: view.episodes.iter().map(|(_, episode)| Arc::clone(episode)).collect(),
                 episode_history: view.episodes.history(),
                 semantic: view.facts.iter().map(|(_, fact)| Arc::clone(fact)).collect(),
@@ -202,7 +202,7 @@ impl UserMemory {
         let mut view = self.view.write();
         let arrived: Vec<Arc<Message>> = view
             .messages
-            .slots()
+            .message_slots()
             .filter(|slot| *slot >= slots)
             .map(|slot| Arc::clone(view.messages.get(slot)))
             .collect();

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::config::MemoryConfig;
 use crate::control::{CallControl, LONG_BYTES, patiently};
-use crate::embed::{Embedder, SHORTEST_CUT, shortened};
+use crate::embed::{Embedder, SHORTEST_CUT, shortened_text};
 use crate::engine::counters::EngineCounters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{MessageReading, TextIndex, VectorIndexFactory};
@@ -50,7 +50,7 @@ impl IndexingSettings<'_> {
         if field.add_vectors(self.factory, slots, rows)? {
             return Ok(true);
         }
-        let known = field.vectors().map_or(0, |vectors| vectors.dimension());
+        let known = field.vector_index().map_or(0, |vectors| vectors.dimension());
         self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
         self.counters.note_failure(None, &other_dimension(rows.ncols(), known));
         Ok(false)
@@ -66,14 +66,14 @@ impl IndexingSettings<'_> {
         control: &dyn CallControl,
     ) -> Result<Vec<MessageReading>> {
         let tokens = self.tokens;
-        let read = |text: &str| MessageReading::of(text, tokens.ids(text));
+        let read = |text: &str| MessageReading::from_content(text, tokens.ids(text));
         let bytes = texts.clone().map(str::len).sum();
         if bytes < LONG_BYTES {
             control.check()?;
-            return Ok(parallel::map(texts.collect(), parallel::FEW_TEXTS, read));
+            return Ok(parallel::map_items(texts.collect(), parallel::FEW_TEXTS, read));
         }
         let texts: Vec<String> = texts.map(str::to_owned).collect();
-        patiently(bytes, control, move || parallel::map(texts, 1, |text| read(&text)))
+        patiently(bytes, control, move || parallel::map_items(texts, 1, |text| read(&text)))
     }
 
     /// Embeds texts in batches, one row per text; `None`, and a counted failure, if the embedder
@@ -146,7 +146,7 @@ impl IndexingSettings<'_> {
                 if rest.len() <= SHORTEST_CUT {
                     break;
                 }
-                rest = shortened(rest);
+                rest = shortened_text(rest);
             }
             let known = self.try_embed(&[probe], control)?;
             return Ok(known.map(|rows| Array2::zeros((1, rows.ncols()))));

@@ -115,7 +115,7 @@ impl UserView {
     fn least_odds(&self, messages: &[u32]) -> f32 {
         let is_by_assistant = |slot| self.messages.get(slot).is_agent();
         let is_to_assistant = |slot: &u32| {
-            let beside = [self.messages.previous(*slot), self.messages.next(*slot)];
+            let beside = [self.messages.previous_slot(*slot), self.messages.next(*slot)];
             beside.into_iter().flatten().any(is_by_assistant)
         };
         if messages.iter().any(is_to_assistant) { LINKED_ODDS_TO_ASSISTANT } else { LINKED_ODDS }

@@ -140,7 +140,7 @@ impl UserView {
     fn first(&self, kind: RecordKind, page: &ListingPage, slots: &[u32]) -> usize {
         let place = |id: &String| {
             let slot = match kind {
-                RecordKind::Message => self.messages.slot(id),
+                RecordKind::Message => self.messages.slot_of(id),
                 RecordKind::Episode => self.episodes.slot(id),
                 RecordKind::Semantic => self.facts.slot(id),
             }?;
@@ -249,7 +249,7 @@ mod tests {
     fn add(view: &mut UserView, seq: u64) {
         let text = format!("Note {seq}");
         let message = said(seq, "user", None, "2024-03-11T09:30:00Z", &text);
-        view.add_messages(&[message], &[MessageReading::of(&text, Vec::new())]);
+        view.add_messages(&[message], &[MessageReading::from_content(&text, Vec::new())]);
     }
 
     fn page(offset: usize) -> ListingPage {
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 300);
         add(&mut view, 300);
         assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 301);
-        view.messages.remove("m7").unwrap();
+        view.messages.remove_message("m7").unwrap();
         assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 300);
     }
 

@@ -42,7 +42,7 @@ impl UserMemory {
             None => store.open_user(&owner)?,
             Some((segment, snapshot)) => {
                 let open = || store.open_user_behind(&owner, &snapshot.logs);
-                let (opened, restored) = parallel::join(open, || restore(segment, to));
+                let (opened, restored) = parallel::join_pair(open, || restore(segment, to));
                 match (opened?, restored) {
                     ((user_store, Logs::Behind(behind)), Some(restored)) => {
                         let (parts, named) = ((restored, behind), owner.clone());
@@ -119,7 +119,7 @@ impl UserMemory {
         let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
             (known(), UserView::build(loaded, to, control))
         } else {
-            parallel::join(known, || UserView::build(loaded, to, control))
+            parallel::join_pair(known, || UserView::build(loaded, to, control))
         };
         let (known, mut damaged) = known?;
         problems.append(&mut damaged);
@@ -161,7 +161,9 @@ impl UserView {
         self.add_loaded_messages(behind, to, control)?;
         for episode in &mut behind.episodes {
             for message in &mut Arc::make_mut(episode).original_messages {
-                let Some(slot) = self.messages.slot(&message.message_id) else { return Ok(false) };
+                let Some(slot) = self.messages.slot_of(&message.message_id) else {
+                    return Ok(false);
+                };
                 *message = Arc::clone(self.messages.get(slot));
             }
         }
@@ -192,9 +194,10 @@ impl UserView {
     ) -> Result<()> {
         for batch in loaded.episodes.chunks(EMBED_BATCH) {
             control.check()?;
-            let terms = parallel::map(batch.iter().collect(), parallel::FEW_TEXTS, |episode| {
-                episode_terms(episode)
-            });
+            let terms =
+                parallel::map_items(batch.iter().collect(), parallel::FEW_TEXTS, |episode| {
+                    episode_terms(episode)
+                });
             for (episode, terms) in batch.iter().zip(&terms) {
                 self.put_episode(Arc::clone(episode), terms, to)?;
                 // Imported episodes come with the facts of the other program.

@@ -40,7 +40,7 @@ pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>>
         other != slot
             && said.iter().any(|(date, line)| {
                 near(date)
-                    && view.messages.contains(other)
+                    && view.messages.has_message(other)
                     && unmarked(&view.messages.get(other).content).contains(line.as_str())
             })
     };

@@ -27,7 +27,9 @@ impl RecordRows {
     pub fn of_snapshot(segment: &Segment) -> Self {
         let rows = |number| {
             let pages = segment.open_pack(number);
-            pages.and_then(|mut pack| CompressedPages::unpack(&mut pack)).map(ShelfWriter::behind)
+            pages
+                .and_then(|mut pack| CompressedPages::unpack_columns(&mut pack))
+                .map(ShelfWriter::continue_after)
         };
         let [messages, episodes, facts] = [1, 2, 3].map(|number| rows(number).unwrap_or_default());
         Self { messages, episodes, facts }
@@ -57,13 +59,13 @@ pub(super) fn write_messages(
     rows: &mut ShelfWriter,
     count: usize,
 ) -> Option<()> {
-    let shelf = messages.shelf();
+    let shelf = messages.shelved_messages();
     if rows.len() < shelf.len() {
-        *rows = ShelfWriter::behind(shelf.pages().clone());
+        *rows = ShelfWriter::continue_after(shelf.pages().clone());
     }
-    let unwritten = messages.unshelved().get(rows.len() - shelf.len()..)?;
+    let unwritten = messages.unshelved_messages().get(rows.len() - shelf.len()..)?;
     unwritten.iter().take(count).try_for_each(|message| {
-        rows.push(&write_message(message)?);
+        rows.push_row(&write_message(message)?);
         Some(())
     })
 }
@@ -176,7 +178,7 @@ pub(super) fn write_episode(
         row.extend(members.iter().flat_map(|slot| slot.to_le_bytes()));
     } else {
         for message in said {
-            row.extend_from_slice(&view.messages.slot(&message.message_id)?.to_le_bytes());
+            row.extend_from_slice(&view.messages.slot_of(&message.message_id)?.to_le_bytes());
         }
     }
     row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
@@ -192,7 +194,7 @@ pub(super) fn read_episode(row: &[u8], messages: &RecordShelf<Message>) -> Optio
         return None;
     }
     let rest = read_json(rest)?;
-    Some(Episode { original_messages: messages.several(&slots), ..rest })
+    Some(Episode { original_messages: messages.get_rows(&slots), ..rest })
 }
 
 #[cfg(test)]

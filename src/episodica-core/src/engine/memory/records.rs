@@ -16,7 +16,9 @@ impl UserMemory {
         if let Some(fact) = view.facts.by_id(&id) {
             return Some(AnyRecord::Semantic(Arc::clone(fact)));
         }
-        view.messages.slot(&id).map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot))))
+        view.messages
+            .slot_of(&id)
+            .map(|slot| AnyRecord::Message(Arc::clone(view.messages.get(slot))))
     }
 
     /// An id, or the id inside a URI of this user.

@@ -133,7 +133,7 @@ impl UserMemory {
         if guard.is_none() || self.is_outdated() || !self.store.is_continued()? {
             return Ok(None);
         }
-        let present = to.embedder.model();
+        let present = to.embedder.model_name();
         let is_foreign = |segment: Segment| {
             let model = &segment.footer.model;
             model != present && !is_earlier_default(model, present)
@@ -276,7 +276,7 @@ impl UserMemory {
             };
             NewVectors { keys, dimension, is_half, rows: Box::new(rows) }
         });
-        let model = to.embedder.model().to_owned();
+        let model = to.embedder.model_name().to_owned();
         match store.save_segment(&self.owner, NewSegment { model, vectors, snapshot }) {
             Ok(segment) => {
                 *self.segment.lock() = Some(WrittenSegment { segment, view: Some(identity) });
@@ -347,7 +347,7 @@ impl FieldRows {
         let mut computed = field.keys(view, new.collect()).into_iter();
         let key = |label| known(label).copied().or_else(|| computed.next());
         let keys = labels.iter().filter_map(key).collect();
-        let vectors = field.index(view).vectors();
+        let vectors = field.index(view).vector_index();
         Self {
             field,
             labels,
@@ -363,7 +363,7 @@ impl FieldRows {
 fn rows_of_labels(field: &TextIndex, labels: &[u64], dimension: usize) -> Matrix<'static> {
     let mut rows = Array2::<f32>::zeros((labels.len(), dimension));
     for (mut row, label) in rows.rows_mut().into_iter().zip(labels) {
-        if let Some(vector) = field.vectors().and_then(|vectors| vectors.vector(*label)) {
+        if let Some(vector) = field.vector_index().and_then(|vectors| vectors.vector_of(*label)) {
             row.assign(&vector);
         }
     }

@@ -42,7 +42,7 @@ const LAYOUT: u32 = 15;
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {
     let learning = if to.config.semantic_memory { "with" } else { "without" };
-    let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model());
+    let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model_name());
     format!("episodica {version}, layout {LAYOUT}, {model}, {learning} semantic memory")
 }
 
@@ -59,7 +59,7 @@ pub(super) fn readable<'a>(
 pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(UserView, u64)> {
     let mut first = segment.open_pack(0)?;
     let labels = unpack_labels(&mut first)?;
-    let remainder: SnapshotRest = first.json()?;
+    let remainder: SnapshotRest = first.next_json()?;
     let (messages, episodes, facts) =
         (segment.open_pack(1)?, segment.open_pack(2)?, segment.open_pack(3)?);
     if !first.ends_whole() {
@@ -70,8 +70,8 @@ pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(U
         let labels = &labels[field as usize];
         restore_vectors(&segment.footer.vectors[field.part()], labels, rows, to)
     };
-    let (vectors, records) = crate::parallel::join(
-        || crate::parallel::join(|| read(VectorField::Message), || read(VectorField::Fact)),
+    let (vectors, records) = crate::parallel::join_pair(
+        || crate::parallel::join_pair(|| read(VectorField::Message), || read(VectorField::Fact)),
         || restore_records(messages, episodes, facts),
     );
     let mut view = records?;
@@ -86,7 +86,7 @@ pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(U
 
 /// The labels of each field's vectors, in the order of the vectors.
 pub(super) fn unpack_labels(first: &mut ColumnUnpacker<'_>) -> Option<[Vec<u32>; 2]> {
-    Some([first.column()?, first.column()?])
+    Some([first.next_column()?, first.next_column()?])
 }
 
 /// A field with the vectors of a segment. It has no word index yet: `restore_records` restores
@@ -116,22 +116,22 @@ impl UserView {
             (self.messages.slot_count(), self.episodes.slot_count(), self.facts.slot_count());
         let is_message = |slot: &u32| (*slot as usize) < messages;
         let alike = |field: &TextIndex, slots: usize, there: &dyn Fn(u32) -> bool| {
-            let labels = field.vectors().map_or(&[][..], VectorIndex::labels);
-            field.postings.slots() == slots
+            let labels = field.vector_index().map_or(&[][..], VectorIndex::labels);
+            field.postings.slot_count() == slots
                 && (0..slots as u32).all(|slot| field.postings.is_alive(slot) == there(slot))
                 && labels.iter().all(|label| u32::try_from(*label).is_ok_and(there))
         };
-        alike(&self.messages.field, messages, &|slot| self.messages.contains(slot))
+        alike(&self.messages.field, messages, &|slot| self.messages.has_message(slot))
             && alike(&self.abstracts, episodes, &|slot| self.episodes.contains(slot))
             && alike(&self.narratives, episodes, &|slot| self.episodes.contains(slot))
             && alike(&self.statements, facts, &|slot| self.facts.contains(slot))
             && self.members.len() == episodes
-            && self.members.values().iter().all(is_message)
+            && self.members.all_values().iter().all(is_message)
             && self.episode_of.len() <= messages
             && self.episode_of.iter().all(|slot| *slot == NONE || (*slot as usize) < episodes)
             && [self.statement_tokens.len(), self.sources.len(), self.linked.len()] == [facts; 3]
             && self.standings.len() == facts
-            && self.sources.values().iter().all(is_message)
+            && self.sources.all_values().iter().all(is_message)
             && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
             && self.fact_texts.values().all(|slot| (*slot as usize) < facts)
             && self.backlog.buffer().iter().all(is_message)
@@ -139,7 +139,9 @@ impl UserView {
 
     /// True after a record could not be read, because the snapshot's file was changed.
     pub fn is_unsound(&self) -> bool {
-        self.messages.shelf().is_unsound() || self.episodes.is_unsound() || self.facts.is_unsound()
+        self.messages.shelved_messages().is_unsound()
+            || self.episodes.is_unsound()
+            || self.facts.is_unsound()
     }
 }
 
@@ -165,17 +167,17 @@ pub(super) fn packed(
 fn pack(view: &UserView, next_seq: u64, rows: RecordRows) -> Option<[ColumnPacker; 4]> {
     let mut first = ColumnPacker::default();
     for field in VectorField::ALL {
-        first.values(field.labels(view).iter().map(|label| *label as u32));
+        first.push_values(field.labels(view).iter().map(|label| *label as u32));
     }
-    first.json(&SnapshotRest {
+    first.push_json(&SnapshotRest {
         next_seq,
         merged: view.merged.clone(),
         backlog: view.backlog.clone(),
     });
-    let (messages, (episodes, facts)) = crate::parallel::join(
+    let (messages, (episodes, facts)) = crate::parallel::join_pair(
         || pack_messages(&view.messages, rows.messages),
         || {
-            crate::parallel::join(
+            crate::parallel::join_pair(
                 || pack_episodes(view, rows.episodes),
                 || pack_facts(view, rows.facts),
             )
@@ -189,13 +191,13 @@ fn restore_records(
     mut episodes: ColumnUnpacker<'_>,
     mut facts: ColumnUnpacker<'_>,
 ) -> Option<UserView> {
-    let shelf = Arc::new(RecordShelf::unpack(&mut messages, Box::new(read_message))?);
+    let shelf = Arc::new(RecordShelf::unpack_columns(&mut messages, Box::new(read_message))?);
     let spoken = Arc::clone(&shelf);
-    let (messages, (episodes, facts)) = crate::parallel::join(
-        || whole(MessageIndex::unpack(&mut messages, shelf), messages),
+    let (messages, (episodes, facts)) = crate::parallel::join_pair(
+        || whole(MessageIndex::unpack_columns(&mut messages, shelf), messages),
         || {
             let episodes = || whole(unpack_episodes(&mut episodes, spoken), episodes);
-            crate::parallel::join(episodes, || whole(unpack_facts(&mut facts), facts))
+            crate::parallel::join_pair(episodes, || whole(unpack_facts(&mut facts), facts))
         },
     );
     let (messages, episodes, mut facts) = (messages?, episodes?, facts?);
@@ -221,8 +223,8 @@ fn whole<T>(unpacked: Option<T>, from: ColumnUnpacker<'_>) -> Option<T> {
 fn pack_messages(messages: &MessageIndex, mut rows: ShelfWriter) -> Option<ColumnPacker> {
     let mut packer = ColumnPacker::default();
     write_messages(messages, &mut rows, usize::MAX)?;
-    rows.pack(&mut packer);
-    messages.pack(&mut packer);
+    rows.pack_columns(&mut packer);
+    messages.pack_columns(&mut packer);
     Some(packer)
 }
 
@@ -230,11 +232,11 @@ fn pack_episodes(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker>
     let mut packer = ColumnPacker::default();
     write_episodes(view, &mut rows, usize::MAX)?;
     view.episodes.pack(&mut packer, rows, |episode| write_episode(view, &[], episode))?;
-    view.abstracts.postings.pack(&mut packer);
-    view.narratives.postings.pack(&mut packer);
-    view.members.pack(&mut packer);
-    packer.column(&view.episode_of);
-    packer.values(view.hidden.episodes.iter().copied());
+    view.abstracts.postings.pack_columns(&mut packer);
+    view.narratives.postings.pack_columns(&mut packer);
+    view.members.pack_columns(&mut packer);
+    packer.push_column(&view.episode_of);
+    packer.push_values(view.hidden.episodes.iter().copied());
     Some(packer)
 }
 
@@ -244,13 +246,13 @@ fn unpack_episodes(
 ) -> Option<UserView> {
     let mut view = UserView {
         episodes: RecordTable::unpack(unpacker, move |row| read_episode(row, &messages))?,
-        abstracts: TextIndex::of_words(Postings::unpack(unpacker)?),
-        narratives: TextIndex::of_words(Postings::unpack(unpacker)?),
-        members: ListColumn::unpack(unpacker)?,
-        episode_of: unpacker.column()?,
+        abstracts: TextIndex::of_words(Postings::unpack_columns(unpacker)?),
+        narratives: TextIndex::of_words(Postings::unpack_columns(unpacker)?),
+        members: ListColumn::unpack_columns(unpacker)?,
+        episode_of: unpacker.next_column()?,
         ..UserView::default()
     };
-    view.take_archived(&unpacker.column::<u32>()?)?;
+    view.take_archived(&unpacker.next_column::<u32>()?)?;
     Some(view)
 }
 
@@ -258,37 +260,37 @@ fn pack_facts(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
     let mut packer = ColumnPacker::default();
     write_facts(view, &mut rows, usize::MAX)?;
     view.facts.pack(&mut packer, rows, json)?;
-    view.statements.postings.pack(&mut packer);
-    view.statement_tokens.pack(&mut packer);
-    view.sources.pack(&mut packer);
-    view.linked.pack(&mut packer);
-    packer.column(&view.standings);
-    view.subjects.pack(&mut packer);
+    view.statements.postings.pack_columns(&mut packer);
+    view.statement_tokens.pack_columns(&mut packer);
+    view.sources.pack_columns(&mut packer);
+    view.linked.pack_columns(&mut packer);
+    packer.push_column(&view.standings);
+    view.subjects.pack_columns(&mut packer);
     let mut texts: Vec<[u64; 2]> =
         view.fact_texts.iter().map(|(text, slot)| [*text, u64::from(*slot)]).collect();
     texts.sort_unstable();
-    packer.column(&texts);
+    packer.push_column(&texts);
     let expiring = view.hidden.expiring.iter();
-    packer.values(expiring.map(|(at, slot)| [*at, i64::from(*slot)]));
+    packer.push_values(expiring.map(|(at, slot)| [*at, i64::from(*slot)]));
     Some(packer)
 }
 
 fn unpack_facts(unpacker: &mut ColumnUnpacker<'_>) -> Option<UserView> {
     let mut view = UserView {
         facts: RecordTable::unpack(unpacker, read_json::<SemanticMemory>)?,
-        statements: TextIndex::of_words(Postings::unpack(unpacker)?),
-        statement_tokens: ListColumn::unpack(unpacker)?,
-        sources: ListColumn::unpack(unpacker)?,
-        linked: ListColumn::unpack(unpacker)?,
-        standings: unpacker.column()?,
-        subjects: StringInterner::unpack(unpacker)?,
+        statements: TextIndex::of_words(Postings::unpack_columns(unpacker)?),
+        statement_tokens: ListColumn::unpack_columns(unpacker)?,
+        sources: ListColumn::unpack_columns(unpacker)?,
+        linked: ListColumn::unpack_columns(unpacker)?,
+        standings: unpacker.next_column()?,
+        subjects: StringInterner::unpack_columns(unpacker)?,
         fact_texts: unpacker
-            .column::<[u64; 2]>()?
+            .next_column::<[u64; 2]>()?
             .into_iter()
             .map(|[text, slot]| (text, slot as u32))
             .collect(),
         ..UserView::default()
     };
-    view.take_expiring(&unpacker.column::<[i64; 2]>()?)?;
+    view.take_expiring(&unpacker.next_column::<[i64; 2]>()?)?;
     Some(view)
 }

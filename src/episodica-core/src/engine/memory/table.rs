@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::index::StringInterner;
-use crate::model::{InMemory, RecordShelf, ShelfRows, ShelfWriter, block, map_of_lists_bytes};
+use crate::model::{InMemory, RecordShelf, ShelfRows, ShelfWriter, block_size, map_of_lists_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 use crate::store::History;
 
@@ -94,7 +94,7 @@ impl<R: InMemory> RecordTable<R> {
 
     /// Removes a record with its history; returns its slot.
     pub fn remove(&mut self, id: &str) -> Option<u32> {
-        let number = self.ids.number(id)?;
+        let number = self.ids.number_of(id)?;
         self.remove_history(id);
         let slot = std::mem::replace(&mut self.slots[number as usize], NONE);
         if slot == NONE {
@@ -107,7 +107,7 @@ impl<R: InMemory> RecordTable<R> {
     }
 
     pub fn remove_history(&mut self, id: &str) {
-        let Some(number) = self.ids.number(id) else { return };
+        let Some(number) = self.ids.number_of(id) else { return };
         let removed = self.history.remove(&number).unwrap_or_default();
         self.record_bytes -= bytes_of_all(&removed);
     }
@@ -151,7 +151,7 @@ impl<R: InMemory> RecordTable<R> {
 
     /// The number of an id, with or without a record.
     pub fn number(&mut self, id: &str) -> u32 {
-        let (number, new) = self.ids.intern(id);
+        let (number, new) = self.ids.intern_key(id);
         if new {
             self.slots.push(NONE);
         }
@@ -170,14 +170,14 @@ impl<R: InMemory> RecordTable<R> {
 
     /// Earlier revisions of a record, oldest first.
     pub fn earlier(&self, id: &str) -> Vec<Arc<R>> {
-        let revisions = self.ids.number(id).and_then(|number| self.history.get(&number));
+        let revisions = self.ids.number_of(id).and_then(|number| self.history.get(&number));
         revisions.into_iter().flatten().filter_map(|one| self.read_earlier(one).cloned()).collect()
     }
 
     pub fn history(&self) -> History<R> {
         self.history
             .keys()
-            .map(|number| self.ids.key(*number))
+            .map(|number| self.ids.key_of(*number))
             .map(|id| (id.to_owned(), self.earlier(id)))
             .collect()
     }
@@ -209,7 +209,7 @@ impl<R: InMemory> RecordTable<R> {
 
     /// The slot of the current revision.
     pub fn slot(&self, id: &str) -> Option<u32> {
-        self.slot_of(self.ids.number(id)?)
+        self.slot_of(self.ids.number_of(id)?)
     }
 
     /// The slot of the current revision, by the number of its id.
@@ -247,9 +247,9 @@ impl<R: InMemory> RecordTable<R> {
             self.history.capacity(),
             self.history.len(),
         );
-        block(self.cells.capacity() * size_of::<TableCell<R>>())
+        block_size(self.cells.capacity() * size_of::<TableCell<R>>())
             + self.ids.heap_bytes()
-            + block(self.slots.capacity() * size_of::<u32>())
+            + block_size(self.slots.capacity() * size_of::<u32>())
             + history
             + self.shelf.heap_bytes()
             + self.older.heap_bytes()
@@ -279,7 +279,7 @@ impl<R: InMemory> RecordTable<R> {
             .filter(|earlier| is_wanted(earlier.slot))
             .map(|earlier| (earlier.slot, &earlier.cell))
             .collect();
-        let mut unread = self.shelf.rows();
+        let mut unread = self.shelf.written_rows();
         for slot in first as u32..end as u32 {
             let cell = replaced.get(&slot).copied().unwrap_or(&self.cells[slot as usize]);
             write(rows, &mut unread, cell, |record| encode(slot, record))?;
@@ -302,8 +302,8 @@ impl<R: InMemory> RecordTable<R> {
             .collect();
         history.sort_unstable_by_key(|(number, _)| *number);
         let revisions = || history.iter().flat_map(|(_, revisions)| revisions.iter());
-        rows.pack(packer);
-        let (mut rows, mut unread) = (ShelfWriter::default(), self.older.rows());
+        rows.pack_columns(packer);
+        let (mut rows, mut unread) = (ShelfWriter::default(), self.older.written_rows());
         let mut slots = Vec::new();
         for earlier in revisions() {
             slots.push(earlier.slot);
@@ -311,14 +311,14 @@ impl<R: InMemory> RecordTable<R> {
                 write(&mut rows, &mut unread, &earlier.cell, &encode)?;
             }
         }
-        rows.pack(packer);
-        self.ids.pack(packer);
-        packer.column(&self.slots);
+        rows.pack_columns(packer);
+        self.ids.pack_columns(packer);
+        packer.push_column(&self.slots);
         let is_there = |cell: &TableCell<R>| u8::from(!matches!(cell, TableCell::Gone));
-        packer.values(self.cells.iter().map(is_there));
+        packer.push_values(self.cells.iter().map(is_there));
         let counts = history.iter().map(|(number, revisions)| [*number, revisions.len() as u32]);
-        packer.values(counts);
-        packer.column(&slots);
+        packer.push_values(counts);
+        packer.push_column(&slots);
         Some(())
     }
 
@@ -328,12 +328,13 @@ impl<R: InMemory> RecordTable<R> {
     ) -> Option<Self> {
         let read = Arc::new(read);
         let again = Arc::clone(&read);
-        let shelf = RecordShelf::unpack(unpacker, Box::new(move |row| read(row)))?;
-        let older = RecordShelf::unpack(unpacker, Box::new(move |row| again(row)))?;
-        let (ids, slots) = (StringInterner::unpack(unpacker)?, unpacker.column::<u32>()?);
-        let alive: Vec<u8> = unpacker.column()?;
+        let shelf = RecordShelf::unpack_columns(unpacker, Box::new(move |row| read(row)))?;
+        let older = RecordShelf::unpack_columns(unpacker, Box::new(move |row| again(row)))?;
+        let (ids, slots) =
+            (StringInterner::unpack_columns(unpacker)?, unpacker.next_column::<u32>()?);
+        let alive: Vec<u8> = unpacker.next_column()?;
         let (counts, mut revisions) =
-            (unpacker.column::<[u32; 2]>()?, unpacker.column::<u32>()?.into_iter());
+            (unpacker.next_column::<[u32; 2]>()?, unpacker.next_column::<u32>()?.into_iter());
         let len = slots.iter().filter(|slot| **slot != NONE).count();
         let is_alive = |slot: u32| alive.get(slot as usize).is_some_and(|alive| *alive != 0);
         let sound = shelf.len() == alive.len()
@@ -378,9 +379,9 @@ fn write<R>(
     encode: impl FnOnce(&R) -> Option<Vec<u8>>,
 ) -> Option<()> {
     match cell {
-        TableCell::Gone => rows.push(&[]),
-        TableCell::Shelved(row) => rows.push(unread.row(*row)?),
-        TableCell::Here(record) => rows.push(&encode(record)?),
+        TableCell::Gone => rows.push_row(&[]),
+        TableCell::Shelved(row) => rows.push_row(unread.read_row(*row)?),
+        TableCell::Here(record) => rows.push_row(&encode(record)?),
     }
     Some(())
 }

@@ -73,7 +73,7 @@ fn by_record(
             known.insert(id, count);
             continue;
         }
-        let episode = view.messages.slot(&id).and_then(|slot| view.episode_of(slot));
+        let episode = view.messages.slot_of(&id).and_then(|slot| view.episode_of(slot));
         let Some(episode) = episode.and_then(|slot| view.episodes.get(slot)) else { continue };
         let most = said.entry(episode.episode_id.clone()).or_insert(count);
         let last_used = most.last_used.max(count.last_used);

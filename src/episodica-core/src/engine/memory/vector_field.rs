@@ -69,11 +69,11 @@ impl VectorField {
 
     /// The slots that have a vector, in the order of the index.
     pub fn labels(self, view: &UserView) -> &[u64] {
-        self.index(view).vectors().map_or(&[][..], VectorIndex::labels)
+        self.index(view).vector_index().map_or(&[][..], VectorIndex::labels)
     }
 
     fn has_vector(self, view: &UserView, slot: u32) -> bool {
-        self.index(view).vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)))
+        self.index(view).vector_index().is_some_and(|vectors| vectors.has_label(u64::from(slot)))
     }
 
     /// Number of records.
@@ -87,7 +87,7 @@ impl VectorField {
     /// The slots of the records, in ascending order.
     pub fn slots(self, view: &UserView) -> Vec<u32> {
         match self {
-            Self::Message => view.messages.slots().collect(),
+            Self::Message => view.messages.message_slots().collect(),
             Self::Fact => view.facts.slots().collect(),
         }
     }
@@ -95,7 +95,7 @@ impl VectorField {
     /// True if the slot has a record.
     pub fn contains(self, view: &UserView, slot: u32) -> bool {
         match self {
-            Self::Message => view.messages.contains(slot),
+            Self::Message => view.messages.has_message(slot),
             Self::Fact => view.facts.contains(slot),
         }
     }
@@ -120,7 +120,7 @@ impl VectorField {
 
     /// The keys of the texts in these slots.
     pub fn keys(self, view: &UserView, slots: Vec<u32>) -> Vec<VectorKey> {
-        parallel::map(slots, FEW_HASHES, |slot| vector_key(&self.text(view, slot).1))
+        parallel::map_items(slots, FEW_HASHES, |slot| vector_key(&self.text(view, slot).1))
     }
 
     fn missing(self, view: &UserView, slot: u32) -> MissingVector {
@@ -139,7 +139,7 @@ impl UserView {
     /// The slot of the message that a fact quotes.
     pub(crate) fn quoted_message(&self, fact: &SemanticMemory) -> Option<u32> {
         fact.quote.as_ref()?;
-        self.messages.slot(fact.source_messages.first()?)
+        self.messages.slot_of(fact.source_messages.first()?)
     }
 
     /// The vector of the message that a fact quotes, as one row.

@@ -52,8 +52,10 @@ impl KnownVectors {
         for attempt in 1.. {
             let mut problems = Vec::new();
             let known = match &segment {
-                Ok(Some(known)) if !is_earlier_default(&known.footer.model, embedder.model()) => {
-                    known.check_model(embedder.model(), embedder.dimension())?;
+                Ok(Some(known))
+                    if !is_earlier_default(&known.footer.model, embedder.model_name()) =>
+                {
+                    known.check_model(embedder.model_name(), embedder.dimension())?;
                     Self(VectorField::ALL.map(|field| {
                         KnownField::read(known, field.part(), &mut problems).unwrap_or_default()
                     }))
@@ -79,7 +81,9 @@ impl KnownVectors {
     /// The vectors of a view that is about to be replaced.
     pub fn carried_over(view: &UserView) -> Self {
         Self(VectorField::ALL.map(|field| {
-            let Some(vectors) = field.index(view).vectors() else { return KnownField::default() };
+            let Some(vectors) = field.index(view).vector_index() else {
+                return KnownField::default();
+            };
             let slots = (0..).zip(vectors.labels()).map(|(row, label)| (row, *label as u32));
             let (rows, slots): (Vec<usize>, Vec<u32>) =
                 slots.filter(|(_, slot)| field.contains(view, *slot)).unzip();
@@ -167,8 +171,8 @@ impl UserView {
             field.index_mut(self).take_vectors(filled);
             is_outdated |= count.computed > 0 || count.taken < available;
         }
-        if let Some(vectors) = self.messages.field.vectors() {
-            self.backlog.messages_embedded(|slot| vectors.contains(u64::from(slot)));
+        if let Some(vectors) = self.messages.field.vector_index() {
+            self.backlog.messages_embedded(|slot| vectors.has_label(u64::from(slot)));
         }
         self.fill_episode_vectors(to)?;
         Ok(is_outdated)

@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::index::{
     ListColumn, MessageIndex, MessageReading, StringInterner, TextIndex, TextTerms,
 };
-use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
+use crate::model::{Episode, Message, SemanticMemory, block_size, map_bytes};
 use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
 
@@ -125,7 +125,7 @@ impl UserView {
         // What a segment knows of the slots is about other words.
         self.identity = Arc::default();
         for (version, reading) in versions.iter().zip(readings) {
-            if let Some(slot) = self.messages.replace(version, reading)? {
+            if let Some(slot) = self.messages.replace_message(version, reading)? {
                 self.backlog.message_edited(slot, &version.message_id, 1);
             }
         }
@@ -168,8 +168,8 @@ impl UserView {
     ) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
         if let Some(earlier) = earlier {
-            self.abstracts.remove(earlier)?;
-            self.narratives.remove(earlier)?;
+            self.abstracts.remove_slot(earlier)?;
+            self.narratives.remove_slot(earlier)?;
             self.hidden.remove_episode(earlier, self.members.get(earlier));
         }
         if let Some(merged) = episode.metadata.get("merged_from").and_then(|ids| ids.as_array()) {
@@ -182,14 +182,14 @@ impl UserView {
         let members: Vec<u32> = episode
             .original_messages
             .iter()
-            .filter_map(|message| self.messages.slot(&message.message_id))
+            .filter_map(|message| self.messages.slot_of(&message.message_id))
             .collect();
         members.iter().for_each(|member| self.backlog.message_in_episode(*member));
         self.episode_of.resize(self.messages.slot_count(), NONE);
         members.iter().for_each(|member| self.episode_of[*member as usize] = slot);
         self.hidden.put_episode(slot, &members, episode.archived_at.is_some());
-        self.members.pad(slot as usize);
-        self.members.push(members);
+        self.members.pad_to(slot as usize);
+        self.members.push_list(members);
         self.add_episode_vectors(&[slot], to)
     }
 
@@ -215,19 +215,19 @@ impl UserView {
         self.facts_changed();
         let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
         if let Some(earlier) = earlier {
-            self.statements.remove(earlier)?;
+            self.statements.remove_slot(earlier)?;
             self.standings[earlier as usize].current = 0;
         }
         self.statements.postings.add_terms(slot, &wording.terms);
-        self.statement_tokens.pad(slot as usize);
-        self.statement_tokens.push(wording.tokens.iter().copied());
-        self.sources.pad(slot as usize);
+        self.statement_tokens.pad_to(slot as usize);
+        self.statement_tokens.push_list(wording.tokens.iter().copied());
+        self.sources.pad_to(slot as usize);
         let proofs = fact.source_messages.iter();
-        self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
-        self.linked.pad(slot as usize);
+        self.sources.push_list(proofs.filter_map(|message| self.messages.slot_of(message)));
+        self.linked.pad_to(slot as usize);
         let linked = fact.links.iter().map(|link| self.facts.number(&link.old));
-        self.linked.push(linked.collect::<Vec<_>>());
-        let (subject, _) = self.subjects.intern(&fact.subject);
+        self.linked.push_list(linked.collect::<Vec<_>>());
+        let (subject, _) = self.subjects.intern_key(&fact.subject);
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, FactStatus::zeroed());
         let hidden = if fact.archived_at.is_some() { ARCHIVED } else { 0 };
@@ -282,7 +282,7 @@ impl UserView {
     /// Number and name of the subject of the fact in a slot.
     pub fn subject(&self, slot: u32) -> (u32, &str) {
         let number = self.standings[slot as usize].subject;
-        (number, self.subjects.key(number))
+        (number, self.subjects.key_of(number))
     }
 
     pub fn successor(&self, slot: u32) -> Option<u32> {
@@ -297,7 +297,7 @@ impl UserView {
     /// The dimension of the vectors; `None` without vectors.
     pub fn dimension(&self) -> Option<usize> {
         let fields = [&self.messages.field, &self.statements];
-        fields.into_iter().find_map(TextIndex::vectors).map(|vectors| vectors.dimension())
+        fields.into_iter().find_map(TextIndex::vector_index).map(|vectors| vectors.dimension())
     }
 
     /// The episode that this one was merged into.
@@ -307,7 +307,7 @@ impl UserView {
 
     /// Earlier revisions of a record, oldest first.
     pub fn earlier(&self, id: &str) -> Vec<AnyRecord> {
-        let messages = self.messages.earlier(id).iter().cloned().map(AnyRecord::Message);
+        let messages = self.messages.earlier_versions(id).iter().cloned().map(AnyRecord::Message);
         let episodes = self.episodes.earlier(id).into_iter().map(AnyRecord::Episode);
         let facts = self.facts.earlier(id).into_iter().map(AnyRecord::Semantic);
         messages.chain(episodes).chain(facts).collect()
@@ -326,9 +326,9 @@ impl UserView {
 
     /// The vectors of messages, one row each; `None` if one is missing.
     pub fn message_vectors(&self, slots: &[u32]) -> Option<Array2<f32>> {
-        let vectors = self.messages.field.vectors()?;
+        let vectors = self.messages.field.vector_index()?;
         let rows: Option<Vec<_>> =
-            slots.iter().map(|slot| vectors.vector(u64::from(*slot))).collect();
+            slots.iter().map(|slot| vectors.vector_of(u64::from(*slot))).collect();
         let rows = rows?;
         ndarray::stack(Axis(0), &rows.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
     }
@@ -351,7 +351,7 @@ impl UserView {
 
     /// Memory in bytes. Called after each change, so large parts keep a count as they grow.
     pub fn heap_bytes(&self) -> usize {
-        let facts = block(self.standings.capacity() * size_of::<FactStatus>())
+        let facts = block_size(self.standings.capacity() * size_of::<FactStatus>())
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())
             + self.statement_tokens.heap_bytes()
             + self.sources.heap_bytes()
@@ -360,7 +360,7 @@ impl UserView {
             + self.facts.heap_bytes()
             + self.statements.heap_bytes();
         let episodes = self.members.heap_bytes()
-            + block(self.episode_of.capacity() * size_of::<u32>())
+            + block_size(self.episode_of.capacity() * size_of::<u32>())
             + self.episodes.heap_bytes()
             + self.abstracts.heap_bytes()
             + self.narratives.heap_bytes();
@@ -369,7 +369,7 @@ impl UserView {
 }
 
 pub(crate) fn episode_terms(episode: &Episode) -> [TextTerms; 2] {
-    [TextTerms::of(&episode.abstract_text()), TextTerms::of(&episode.content)]
+    [TextTerms::from_text(&episode.abstract_text()), TextTerms::from_text(&episode.content)]
 }
 
 pub(super) fn text_key(normalized: &str) -> u64 {

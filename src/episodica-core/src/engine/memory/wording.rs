@@ -31,7 +31,7 @@ impl FactWording {
             }
         }
         Self {
-            terms: TextTerms::of(&text),
+            terms: TextTerms::from_text(&text),
             tokens: tokens.ids(&text),
             normalized: normalized(content),
         }

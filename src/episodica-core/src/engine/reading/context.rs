@@ -258,8 +258,10 @@ impl ContextSources {
     fn drop_summaries(&mut self, view: &UserView) {
         let superseded = view.superseded();
         self.episodes.retain(|hit| {
-            let mut slots =
-                hit.messages.iter().filter_map(|message| view.messages.slot(&message.message_id));
+            let mut slots = hit
+                .messages
+                .iter()
+                .filter_map(|message| view.messages.slot_of(&message.message_id));
             !slots.any(|slot| superseded.contains_key(&slot) || own_parts(view, slot).is_some())
         });
     }
@@ -354,11 +356,11 @@ fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>>
 /// compete with them.
 fn keep_alike(search: &SearchRun<'_>, facts: &mut Vec<RankedSlot>, messages: &[ScoredMessage]) {
     let Some(question) = &search.prepared.vector else { return };
-    let Some(vectors) = search.view.messages.field.vectors() else { return };
+    let Some(vectors) = search.view.messages.field.vector_index() else { return };
     if messages.is_empty() || vectors.dimension() != question.len() {
         return;
     }
-    let average = vectors.mean().dot(question);
+    let average = vectors.mean_vector().dot(question);
     let average = if messages.len() < ENOUGH { average.min(0.0) } else { average };
     let said = messages.iter().filter_map(|message| message.cosine);
     let most = said.chain(facts.iter().filter_map(RankedSlot::cosine)).fold(average, f32::max);
@@ -415,7 +417,7 @@ fn section(fact: &SemanticMemory) -> FactSection {
 }
 
 fn slots<'a>(view: &UserView, ids: impl Iterator<Item = &'a String>) -> Vec<u32> {
-    ids.filter_map(|id| view.messages.slot(id)).collect()
+    ids.filter_map(|id| view.messages.slot_of(id)).collect()
 }
 
 #[cfg(test)]

@@ -40,8 +40,9 @@ impl Engine {
         let (messages, episodes, facts, unlearned) = {
             let view = user.view.read();
             let mut messages: Vec<Arc<Message>> = Vec::new();
-            for message in view.messages.records() {
-                messages.extend(view.messages.earlier(&message.message_id).iter().cloned());
+            for message in view.messages.all_messages() {
+                messages
+                    .extend(view.messages.earlier_versions(&message.message_id).iter().cloned());
                 messages.push(Arc::clone(message));
                 let awaited = view.backlog.edits().get(&message.message_id);
                 messages.extend(awaited.into_iter().flatten().cloned());

@@ -144,7 +144,7 @@ impl HitBuilder<'_> {
         match record {
             HitRecord::Semantic(fact) => fact.superseded_by.iter().cloned().collect(),
             HitRecord::Message(message) => {
-                let slot = self.view.messages.slot(&message.message_id);
+                let slot = self.view.messages.slot_of(&message.message_id);
                 let facts = slot.and_then(|slot| self.view.superseded().get(&slot));
                 let facts = facts.into_iter().flat_map(|content| &content.facts);
                 facts

@@ -12,7 +12,7 @@ use crate::score::{HitKind, HitRecord, SearchHit};
 /// yet has neither.
 pub(super) fn add_moments(view: &UserView, hits: &mut [SearchHit]) {
     let slot_of = |hit: &SearchHit| match &hit.record {
-        HitRecord::Message(message) => view.messages.slot(&message.message_id),
+        HitRecord::Message(message) => view.messages.slot_of(&message.message_id),
         HitRecord::Episode(_) | HitRecord::Semantic(_) => None,
     };
     if !hits.iter().any(|hit| hit.kind == HitKind::Message) {

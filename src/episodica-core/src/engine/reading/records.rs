@@ -88,7 +88,7 @@ impl Engine {
         let bytes = messages.map(|message| message.content.len()).sum();
         let config = self.services.config.clone();
         let read = move |episode: Arc<Episode>| turned_down(&episode.original_messages, &config);
-        let found = patiently(bytes, control, move || parallel::map(episodes, 1, read))?;
+        let found = patiently(bytes, control, move || parallel::map_items(episodes, 1, read))?;
         let mut found: Vec<TurnedDown> = found.into_iter().flatten().collect();
         found.sort_by_key(|one| one.said);
         Ok(found)

@@ -113,7 +113,7 @@ impl Engine {
 
     /// True for any embedder but the table of token vectors.
     pub(crate) fn embeds_sentences(&self) -> bool {
-        self.services.embedder.model() != STATIC_MODEL
+        self.services.embedder.model_name() != STATIC_MODEL
     }
 
     /// Embeds the question, unless the method uses words only. No lock is held here.
@@ -238,7 +238,7 @@ impl<'a> SearchRun<'a> {
         let kinds = &self.request.kinds;
         let find = |(kind, lacks): (&HitKind, &bool)| find(kind, *lacks);
         if shared {
-            parallel::run(|| kinds.par_iter().zip(lacking).map(find).collect())
+            parallel::run_in_pool(|| kinds.par_iter().zip(lacking).map(find).collect())
         } else {
             kinds.iter().zip(lacking).map(find).collect()
         }

@@ -46,7 +46,7 @@ impl Engine {
             users: self.users()?.len(),
             open_users: self.users.len(),
             memory_bytes: self.users.memory_bytes(),
-            embedding_model: services.embedder.model().to_owned(),
+            embedding_model: services.embedder.model_name().to_owned(),
             embedding_dimension: services.embedder.dimension(),
             searches: counters.searches.load(Ordering::Relaxed),
             messages_embedded: counters.messages_embedded.load(Ordering::Relaxed),
@@ -88,18 +88,18 @@ impl Engine {
 
     fn embedding_health(&self) -> EmbeddingHealth {
         EmbeddingHealth {
-            model: self.services.embedder.model().to_owned(),
+            model: self.services.embedder.model_name().to_owned(),
             failures: self.services.counters.embedding_failures.load(Ordering::Relaxed),
-            endpoint: self.services.embedder.health(),
+            endpoint: self.services.embedder.service_health(),
         }
     }
 
     fn llm_health(&self) -> LlmHealth {
         self.services.llm.as_ref().map_or_else(LlmHealth::default, |model| LlmHealth {
             configured: true,
-            model: Some(model.model().to_owned()),
+            model: Some(model.model_name().to_owned()),
             available: model.is_available(),
-            endpoint: Some(model.health()),
+            endpoint: Some(model.service_health()),
         })
     }
 

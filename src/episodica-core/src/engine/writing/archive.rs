@@ -107,8 +107,8 @@ pub(crate) fn shelve_records(
 
 /// The present vectors of facts; `None` if one is missing.
 fn known_rows(view: &UserView, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
-    let vectors = view.statements.vectors()?;
+    let vectors = view.statements.vector_index()?;
     let slots = facts.iter().map(|fact| view.facts.slot(&fact.memory_id));
-    let rows: Option<Vec<_>> = slots.map(|slot| vectors.vector(u64::from(slot?))).collect();
+    let rows: Option<Vec<_>> = slots.map(|slot| vectors.vector_of(u64::from(slot?))).collect();
     ndarray::stack(Axis(0), &rows?.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
 }

@@ -24,7 +24,7 @@ pub(crate) fn commit_episodes(
     notes: &[StateRecord],
     basis: DecisionBasis,
 ) -> Result<()> {
-    let terms = parallel::map(episodes.iter().collect(), parallel::FEW_TEXTS, |episode| {
+    let terms = parallel::map_items(episodes.iter().collect(), parallel::FEW_TEXTS, |episode| {
         episode_terms(episode)
     });
     commit_terms(services, user, episodes, notes, &terms, basis)

@@ -32,7 +32,7 @@ pub(crate) fn compact_logs(
     user.measure();
     outcome?;
     // Vectors of the table of tokens are computed faster than they are written.
-    if services.embedder.model() != STATIC_MODEL {
+    if services.embedder.model_name() != STATIC_MODEL {
         user.save_vectors(&services.store, &to)?;
     }
     Ok(())

@@ -85,7 +85,7 @@ pub(crate) fn compose_texts(
         let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
         let bytes = bytes_of(episodes.iter().flatten());
         return patiently(bytes, control, move || {
-            parallel::map(episodes, 1, |messages| compose_by_rules(&messages))
+            parallel::map_items(episodes, 1, |messages| compose_by_rules(&messages))
         });
     }
     asked_at_once(services, user, episodes, control, |conversation, messages| {
@@ -112,7 +112,7 @@ pub(crate) fn compose_drafts(
 fn compose_by_rules(messages: &[Arc<Message>]) -> ComposedEpisode {
     let text = write_offline(messages);
     let texts = [&abstract_of(&text.title, &text.summary), &text.content];
-    let terms = Some(texts.map(|text| TextTerms::of(text)));
+    let terms = Some(texts.map(|text| TextTerms::from_text(text)));
     ComposedEpisode { terms, ..by_rules(text, "", QuestionTrace::default()) }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn latest_version<'a>(
     id: &str,
 ) -> Option<&'a Arc<Message>> {
     let awaited = || view.backlog.edits().get(id).and_then(|versions| versions.last());
-    let known = || view.messages.slot(id).map(|slot| view.messages.get(slot));
+    let known = || view.messages.slot_of(id).map(|slot| view.messages.get(slot));
     latest.get(id).or_else(awaited).or_else(known)
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn arrival_of(
         None => {
             let id = known.message_id.as_str();
             let awaited = view.backlog.edits().get(id).into_iter().flatten();
-            let slot = view.messages.slot(id).map(|slot| view.messages.get(slot));
-            let versions = view.messages.earlier(id).iter().chain(slot).chain(awaited);
+            let slot = view.messages.slot_of(id).map(|slot| view.messages.get(slot));
+            let versions = view.messages.earlier_versions(id).iter().chain(slot).chain(awaited);
             !versions.into_iter().any(|version| version.content == content)
         }
     };
@@ -232,7 +232,7 @@ impl EditedRecords {
         {
             let view = user.view.read();
             let slots: HashSet<u32> =
-                edits.keys().filter_map(|id| view.messages.slot(id)).collect();
+                edits.keys().filter_map(|id| view.messages.slot_of(id)).collect();
             let is_reached = |slot: &u32| view.members.get(*slot).iter().any(|m| slots.contains(m));
             for slot in view.episodes.slots().filter(is_reached) {
                 let Some(episode) = view.episodes.get(slot) else { continue };

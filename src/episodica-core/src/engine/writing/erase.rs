@@ -148,8 +148,8 @@ pub(crate) fn delete_records(
         // An internal error means that the logs have an episode with the message and the view
         // does not: the snapshot from which the view was restored was changed.
         let view = user.view.read();
-        if error.kind() == ErrorKind::Internal && !view.messages.shelf().is_empty() {
-            view.messages.shelf().distrust();
+        if error.kind() == ErrorKind::Internal && !view.messages.shelved_messages().is_empty() {
+            view.messages.shelved_messages().reject_snapshot();
         }
         return outcome.map(|files| DeleteReport { files, ..report });
     }
@@ -170,7 +170,7 @@ pub(crate) fn delete_records(
     let files = outcome?;
     // The deletion has succeeded: a failure here must not be reported as its failure. (Vectors of
     // the table of tokens are computed faster than they are written.)
-    let is_slow = services.embedder.model() != STATIC_MODEL;
+    let is_slow = services.embedder.model_name() != STATIC_MODEL;
     let vectors = if is_slow { user.save_vectors(&services.store, &to) } else { Ok(()) };
     for error in [user.save_uses(&services.store), vectors].into_iter().filter_map(Result::err) {
         services.counters.note_failure(Some(&user.owner.user), &error);
@@ -201,7 +201,7 @@ fn still_said(view: &UserView, erasure: &UserErasure) -> Vec<String> {
     let mut still = Vec::new();
     for fact in erasure.semantic.iter().filter_map(|id| view.facts.by_id(id)) {
         for id in &fact.source_messages {
-            if view.messages.slot(id).is_some() && told.insert(id.as_str()) {
+            if view.messages.slot_of(id).is_some() && told.insert(id.as_str()) {
                 still.push(id.clone());
             }
         }
@@ -251,13 +251,13 @@ pub(crate) fn shown_to(
     erasure: &UserErasure,
     control: &dyn CallControl,
 ) -> Result<Vec<(Arc<Episode>, bool)>> {
-    let slot_of = |id: &String| view.messages.slot(id);
+    let slot_of = |id: &String| view.messages.slot_of(id);
     let messages: HashMap<&String, (u32, String)> = erasure
         .messages
         .iter()
         .filter_map(|id| {
             let slot = slot_of(id)?;
-            let earlier = view.messages.earlier(id);
+            let earlier = view.messages.earlier_versions(id);
             let versions = earlier.iter().chain([view.messages.get(slot)]);
             let texts: Vec<&str> = versions.map(|version| &*version.content).collect();
             Some((id, (slot, texts.join("\n"))))
@@ -423,7 +423,7 @@ fn follow(view: &UserView, erasure: &mut UserErasure, control: &dyn CallControl)
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();
     let slots: HashSet<u32> =
-        messages.iter().filter_map(|message| view.messages.slot(message)).collect();
+        messages.iter().filter_map(|message| view.messages.slot_of(message)).collect();
     let (mut gone, mut replaced) = (Vec::new(), Vec::new());
     for slot in view.episodes.slots() {
         if (slot as usize).is_multiple_of(FOLLOW_BATCH) {

@@ -279,10 +279,11 @@ impl ModelSession<'_> {
     fn before(&self, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
         let view = self.user.view.read();
         let Some(first) = messages.first() else { return Vec::new() };
-        let end = view.messages.slot(&first.message_id).unwrap_or(0);
+        let end = view.messages.slot_of(&first.message_id).unwrap_or(0);
         let slots = (end.saturating_sub(BEFORE_REACH)..end).rev();
-        let earlier =
-            slots.filter(|slot| view.messages.contains(*slot)).map(|slot| view.messages.get(slot));
+        let earlier = slots
+            .filter(|slot| view.messages.has_message(*slot))
+            .map(|slot| view.messages.get(slot));
         let same = earlier.filter(|message| message.session_id == first.session_id);
         let mut before: Vec<Arc<Message>> = same.take(BEFORE).cloned().collect();
         before.reverse();

@@ -194,7 +194,7 @@ impl DeletionRun<'_> {
     /// The messages of a fact that stay.
     fn left_sources(&self, fact: &SemanticMemory) -> Vec<&Message> {
         let left = fact.source_messages.iter().filter(|id| !self.messages.contains(*id));
-        let slots = left.filter_map(|id| self.view.messages.slot(id));
+        let slots = left.filter_map(|id| self.view.messages.slot_of(id));
         slots.map(|slot| &**self.view.messages.get(slot)).collect()
     }
 
@@ -202,7 +202,7 @@ impl DeletionRun<'_> {
     fn is_proved(&self, fact: &SemanticMemory) -> bool {
         let sources = self.left_sources(fact);
         let words = EvidenceWords::of(&sources);
-        let slots = self.messages.iter().filter_map(|id| self.view.messages.slot(id));
+        let slots = self.messages.iter().filter_map(|id| self.view.messages.slot_of(id));
         let mut lost = slots.map(|slot| &*self.view.messages.get(slot).content);
         !sources.is_empty()
             && words.prove(fact)

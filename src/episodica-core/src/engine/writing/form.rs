@@ -206,7 +206,7 @@ fn form_once(
             let messages = groups.iter().flat_map(|group| &group.messages);
             patiently(bytes_of(messages), control, move || {
                 let cut = |group| cut_by_rules(&readings, &config, group);
-                parallel::map(groups, 1, cut).into_iter().flatten().collect()
+                parallel::map_items(groups, 1, cut).into_iter().flatten().collect()
             })?
         }
     };

@@ -235,7 +235,7 @@ impl NewRecords {
             message.seq = if next_seq == 0 { message.seq.max(free) } else { free };
             let at = message.seq;
             let id = &message.message_id;
-            if view.messages.slot(id).is_none() && is_deleted(deleted, user, id) {
+            if view.messages.slot_of(id).is_none() && is_deleted(deleted, user, id) {
                 ids.withhold(id, report);
                 continue;
             }
@@ -260,7 +260,7 @@ impl NewRecords {
             }
             for message in &mut episode.original_messages {
                 let id = &message.message_id;
-                let known = view.messages.slot(id).map(|slot| view.messages.get(slot));
+                let known = view.messages.slot_of(id).map(|slot| view.messages.get(slot));
                 let found = known.or(ids.added.get(id)).cloned().ok_or_else(|| {
                     Error::invalid(format!("the export lacks a message of the episode: `{id}`"))
                         .at(path, Some(line))
@@ -304,7 +304,7 @@ impl NewRecords {
         report: &mut ImportReport,
     ) -> bool {
         let id = message.message_id.clone();
-        let (is_new, at) = (view.messages.slot(&id).is_none(), message.edited_at);
+        let (is_new, at) = (view.messages.slot_of(&id).is_none(), message.edited_at);
         match latest_version(view, &ids.added, &id).cloned() {
             None => {
                 let message = Arc::new(message);

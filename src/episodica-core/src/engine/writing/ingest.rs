@@ -298,7 +298,7 @@ fn message_rows(
 ) -> Result<Option<Array2<f32>>> {
     let messages: Vec<Arc<Message>> = {
         let view = user.view.read();
-        let tokens: Vec<&[u16]> = slots.iter().map(|slot| view.messages.tokens(*slot)).collect();
+        let tokens: Vec<&[u16]> = slots.iter().map(|slot| view.messages.token_ids(*slot)).collect();
         if let Some(rows) = services.embedder.embed_tokens(&tokens) {
             return Ok(Some(rows));
         }

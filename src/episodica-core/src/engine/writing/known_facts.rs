@@ -135,7 +135,7 @@ fn proposals(
     usable: &HashMap<u32, &Arc<SemanticMemory>>,
 ) -> Vec<u32> {
     let slots: Option<Vec<u32>> =
-        messages.iter().map(|message| view.messages.slot(&message.message_id)).collect();
+        messages.iter().map(|message| view.messages.slot_of(&message.message_id)).collect();
     let vectors: Option<Array2<f32>> = slots.and_then(|slots| view.message_vectors(&slots));
     let mut proposed: Vec<(usize, bool, f32, u32)> = Vec::new();
     for (row, message) in messages.iter().enumerate() {
@@ -167,12 +167,12 @@ fn proposals(
 /// more.
 fn by_words(view: &UserView, sentence: &str) -> HashMap<u32, f32> {
     let postings = &view.statements.postings;
-    let terms = TextTerms::of(sentence);
+    let terms = TextTerms::from_text(sentence);
     let terms: HashSet<&str> = terms.iter().map(|term| term.text).collect();
     let mut sums: HashMap<u32, f32> = HashMap::new();
     for term in terms {
         let idf = postings.idf(postings.document_frequency(term));
-        for posting in postings.postings(term) {
+        for posting in postings.term_postings(term) {
             *sums.entry(posting.slot).or_default() += idf;
         }
     }
@@ -182,7 +182,7 @@ fn by_words(view: &UserView, sentence: &str) -> HashMap<u32, f32> {
 /// The facts nearest in meaning to a message, each with its cosine.
 fn by_meaning(view: &UserView, vector: ArrayView1<'_, f32>) -> Vec<(u32, f32)> {
     // A vector of another dimension, after a change of embedders, has no neighbours.
-    view.statements.nearest(vector, NEAREST).unwrap_or_default()
+    view.statements.nearest_slots(vector, NEAREST).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ pub(crate) fn quotes_of(
         found.candidates.retain(is_own);
         found
     };
-    patiently(bytes, control, move || parallel::map(messages, 1, extract))
+    patiently(bytes, control, move || parallel::map_items(messages, 1, extract))
 }
 
 /// The records of quotations of one episode.

@@ -121,7 +121,7 @@ fn is_before(view: &UserView, one: &SemanticMemory, other: &SemanticMemory) -> O
     if !is_of_both || one.source_messages == other.source_messages {
         return None;
     }
-    let slot = |fact: &SemanticMemory| view.messages.slot(fact.source_messages.first()?);
+    let slot = |fact: &SemanticMemory| view.messages.slot_of(fact.source_messages.first()?);
     Some((said.said_at, slot(one)) < (quote.said_at, slot(other)))
 }
 
@@ -151,13 +151,13 @@ fn span_in_message(quote: &FactQuote, part: &Range<usize>) -> [u32; 2] {
 /// The slots of the facts that share the rarest words with a text.
 fn slots_to_compare(view: &UserView, text: &str) -> Vec<u32> {
     let postings = &view.statements.postings;
-    let terms = TextTerms::of(text);
+    let terms = TextTerms::from_text(text);
     let mut distinct: Vec<&str> = terms.iter().map(|term| term.text).collect();
     distinct.sort_unstable();
     distinct.dedup();
     let mut sums: FxHashMap<u32, f32> = FxHashMap::default();
     for term in distinct {
-        let list = postings.postings(term);
+        let list = postings.term_postings(term);
         if list.len() > FREQUENT {
             continue;
         }

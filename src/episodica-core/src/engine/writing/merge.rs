@@ -57,9 +57,9 @@ fn merge_partner(
     let view = user.view.read();
     let said = episode.original_messages.iter();
     let slots: Vec<u32> =
-        said.filter_map(|message| view.messages.slot(&message.message_id)).collect();
+        said.filter_map(|message| view.messages.slot_of(&message.message_id)).collect();
     let Some(vector) = view.mean_vector(&slots) else { return Ok(None) };
-    let near = view.narratives.nearest(vector.view(), NEAREST)?;
+    let near = view.narratives.nearest_slots(vector.view(), NEAREST)?;
     let fits = |earlier: &&Arc<Episode>| {
         let gap = episode
             .timestamp

@@ -273,7 +273,7 @@ fn remember_procedure(
         let same = view.same_statement(&text).filter(|fact| fact.metadata == metadata);
         let proofs = statement.source_messages.iter();
         let proofs: Vec<(String, u32)> =
-            proofs.filter_map(|id| Some((id.clone(), view.messages.slot(id)?))).collect();
+            proofs.filter_map(|id| Some((id.clone(), view.messages.slot_of(id)?))).collect();
         let episodes = proofs.iter().filter_map(|(_, slot)| view.episode_of(*slot));
         let episodes: BTreeSet<String> = episodes
             .filter_map(|slot| view.episodes.get(slot))

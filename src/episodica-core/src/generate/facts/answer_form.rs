@@ -306,7 +306,7 @@ fn references(part: &str) -> References {
             (_, Some(one)) => (&mut found.repeats, one),
             _ => (&mut found.plain, one),
         };
-        list.extend(json::numbers(&Value::from(one.trim_end_matches('.'))));
+        list.extend(json::read_numbers(&Value::from(one.trim_end_matches('.'))));
     }
     found
 }

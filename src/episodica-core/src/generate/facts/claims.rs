@@ -300,7 +300,7 @@ fn scored_clauses(
     }
     let texts: Vec<&str> = open.iter().map(|clause| bare(&content[clause.range.clone()])).collect();
     // Without vectors the scores of the words stand.
-    if let Ok(vectors) = CompactEmbedder.embed(&texts) {
+    if let Ok(vectors) = CompactEmbedder.embed_texts(&texts) {
         for ((clause, text), vector) in open.iter_mut().zip(&texts).zip(vectors.rows()) {
             let vector = vector.to_slice().unwrap_or_default();
             clause.heads = SentenceHeads::with_vector(text, by_agent, vector);

@@ -155,7 +155,7 @@ pub fn read(
     shown: &ShownFacts,
     config: &MemoryConfig,
 ) -> Option<AnsweredFacts> {
-    let items = json::items(answer, "facts");
+    let items = json::read_items(answer, "facts");
     let is_nothing = items.values.is_empty() && items.lost == 0;
     if !items.found || is_nothing && !items.keyed {
         return None;

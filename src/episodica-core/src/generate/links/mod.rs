@@ -97,7 +97,7 @@ impl LinkableQuote {
 
     fn vector<'s>(&self, sentence: &'s LinkableSentence) -> &'s [f32] {
         sentence.vector.get_or_init(|| {
-            let rows = CompactEmbedder.embed(&[&self.text[sentence.range.clone()]]);
+            let rows = CompactEmbedder.embed_texts(&[&self.text[sentence.range.clone()]]);
             rows.map_or_else(|_| Vec::new(), |rows| rows.into_iter().collect())
         })
     }

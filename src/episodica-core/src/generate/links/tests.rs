@@ -110,7 +110,7 @@ fn features_and_scores_are_those_of_the_recipe() {
     ];
     for (earlier, later, features, [pair, sentence]) in pairs {
         let [old, new] = [earlier, later].map(SentencePieces::of);
-        let vectors = CompactEmbedder.embed(&[earlier, later]).unwrap();
+        let vectors = CompactEmbedder.embed_texts(&[earlier, later]).unwrap();
         let mut found = compare(&old, &new).expect("they share words");
         add_cosine(&mut found, vectors.row(0).dot(&vectors.row(1)));
         for (found, expected) in found.iter().zip(features) {

@@ -13,7 +13,7 @@ use super::sample::IdSample;
 use super::threads::{NONE, ThreadLinks, ThreadPlace, is_connected};
 use crate::error::Result;
 use crate::index::{ListColumn, StringInterner, TextIndex};
-use crate::model::{InMemory, Message, RecordShelf, block, map_bytes};
+use crate::model::{InMemory, Message, RecordShelf, block_size, map_bytes};
 
 /// Versions of messages, oldest first, by id.
 pub(crate) type MessageVersions = HashMap<String, Vec<Arc<Message>>>;
@@ -57,29 +57,29 @@ pub struct MessageIndex {
 
 impl MessageIndex {
     /// Appends a message with its WordPiece ids; returns its slot, or `None` if its id is known.
-    pub fn add(&mut self, message: Arc<Message>, tokens: &[u16]) -> Option<u32> {
-        let reading = MessageReading::of(&message.content, tokens.to_vec());
+    pub fn add_message(&mut self, message: Arc<Message>, tokens: &[u16]) -> Option<u32> {
+        let reading = MessageReading::from_content(&message.content, tokens.to_vec());
         self.add_read(message, &reading)
     }
 
-    /// [`MessageIndex::add`] for a message that was analysed beforehand.
+    /// [`MessageIndex::add_message`] for a message that was analysed beforehand.
     pub(crate) fn add_read(
         &mut self,
         message: Arc<Message>,
         reading: &MessageReading,
     ) -> Option<u32> {
-        let (slot, new) = self.ids.intern(&message.message_id);
+        let (slot, new) = self.ids.intern_key(&message.message_id);
         if !new {
             return None;
         }
         let end = self.ends.insert(message.session_id.clone(), slot);
         let previous = end.filter(|end| is_connected(self.get(*end), &message));
-        let speaker = self.speaker(message.speaker());
+        let speaker = self.intern_speaker(message.speaker());
         self.field.postings.add_terms(slot, &reading.terms);
         self.rows.push(ThreadPlace { previous: NONE, next: NONE, line_tokens: AtomicU32::new(0) });
         self.links.push(ThreadLinks(0));
         if let Some(previous) = previous {
-            self.connect(previous, slot);
+            self.connect_neighbours(previous, slot);
         }
         let answers =
             previous.map_or(0.0, |before| self.priors[before as usize].features.question_share);
@@ -87,12 +87,12 @@ impl MessageIndex {
             speaker,
             features: reading.features,
             answers,
-            day: LocalDay::of(message.timestamp),
+            day: LocalDay::from_moment(message.timestamp),
             by_agent: message.is_agent(),
         });
-        self.tokens.push(reading.tokens.iter().copied());
+        self.tokens.push_list(reading.tokens.iter().copied());
         self.record_bytes += message.heap_bytes();
-        self.sample.offer(&message.message_id, slot);
+        self.sample.offer_message(&message.message_id, slot);
         self.records.push(message);
         Some(slot)
     }
@@ -102,16 +102,16 @@ impl MessageIndex {
     ///
     /// # Errors
     /// `Index` if the vector library fails.
-    pub(crate) fn replace(
+    pub(crate) fn replace_message(
         &mut self,
         message: &Arc<Message>,
         reading: &MessageReading,
     ) -> Result<Option<u32>> {
-        let Some(slot) = self.ids.number(&message.message_id) else { return Ok(None) };
+        let Some(slot) = self.ids.number_of(&message.message_id) else { return Ok(None) };
         let earlier = Arc::clone(self.get(slot));
-        self.field.remove(slot)?;
+        self.field.remove_slot(slot)?;
         self.field.postings.replace_terms(slot, &reading.terms);
-        self.tokens.replace(slot, &reading.tokens);
+        self.tokens.replace_list(slot, &reading.tokens);
         let at = slot as usize;
         self.priors[at].features = reading.features;
         if let Some(next) = self.next(slot) {
@@ -132,7 +132,7 @@ impl MessageIndex {
     }
 
     /// Earlier versions of a message, oldest first.
-    pub fn earlier(&self, message_id: &str) -> &[Arc<Message>] {
+    pub fn earlier_versions(&self, message_id: &str) -> &[Arc<Message>] {
         self.history.get(message_id).map_or(&[], Vec::as_slice)
     }
 
@@ -144,7 +144,7 @@ impl MessageIndex {
     }
 
     /// The earlier versions of all messages.
-    pub(crate) fn history(&self) -> &MessageVersions {
+    pub(crate) fn version_history(&self) -> &MessageVersions {
         &self.history
     }
 
@@ -153,25 +153,26 @@ impl MessageIndex {
     ///
     /// # Errors
     /// `Index` if the vector library fails.
-    pub fn remove(&mut self, message_id: &str) -> Result<Option<u32>> {
-        let Some(slot) = self.ids.number(message_id) else { return Ok(None) };
+    pub fn remove_message(&mut self, message_id: &str) -> Result<Option<u32>> {
+        let Some(slot) = self.ids.number_of(message_id) else { return Ok(None) };
         let message = Arc::clone(self.get(slot));
-        let linked = self.previous(slot);
+        let linked = self.previous_slot(slot);
         // Without a session, messages that were not connected to this one may become connected to
         // each other by its removal.
-        let before = linked.or_else(|| self.loose(&message, (0..slot).rev()));
-        let next =
-            self.next(slot).or_else(|| self.loose(&message, slot + 1..self.slot_count() as u32));
+        let before = linked.or_else(|| self.first_sessionless(&message, (0..slot).rev()));
+        let next = self
+            .next(slot)
+            .or_else(|| self.first_sessionless(&message, slot + 1..self.slot_count() as u32));
         let last = self.ends.get(&message.session_id) == Some(&slot);
-        self.field.remove(slot)?;
-        self.ids.remove(message_id);
+        self.field.remove_slot(slot)?;
+        self.ids.remove_key(message_id);
         let versions = self.history.remove(message_id).into_iter().flatten();
         self.record_bytes -= versions.map(|version| version.heap_bytes()).sum::<usize>();
         if self.edited.remove(&slot).is_some() {
             self.record_bytes -= message.heap_bytes();
         }
-        if self.sample.contains(slot) {
-            self.sample = self.drawn();
+        if self.sample.has_slot(slot) {
+            self.sample = self.draw_sample();
         }
         self.tidy_speaker(slot);
         self.links[slot as usize] = ThreadLinks(0);
@@ -189,7 +190,7 @@ impl MessageIndex {
                 !(ThreadLinks::PREVIOUS_BESIDE | ThreadLinks::PREVIOUS_AFAR);
             let joined = before.filter(|before| is_connected(self.get(*before), self.get(next)));
             if let Some(before) = joined {
-                self.connect(before, next);
+                self.connect_neighbours(before, next);
             }
             self.priors[next as usize].answers =
                 joined.map_or(0.0, |before| self.priors[before as usize].features.question_share);
@@ -212,8 +213,8 @@ impl MessageIndex {
         }
     }
 
-    fn speaker(&mut self, name: &str) -> SpeakerId {
-        let (id, new) = self.names.intern(name);
+    fn intern_speaker(&mut self, name: &str) -> SpeakerId {
+        let (id, new) = self.names.intern_key(name);
         if new {
             self.speakers.push(Vec::new());
             self.spoken.push(0);
@@ -226,7 +227,7 @@ impl MessageIndex {
     }
 
     /// Whether the slot has a message that was not removed.
-    pub fn contains(&self, slot: u32) -> bool {
+    pub fn has_message(&self, slot: u32) -> bool {
         self.field.postings.is_alive(slot)
     }
 
@@ -239,8 +240,8 @@ impl MessageIndex {
     }
 
     /// The slot of a message.
-    pub fn slot(&self, message_id: &str) -> Option<u32> {
-        self.ids.number(message_id)
+    pub fn slot_of(&self, message_id: &str) -> Option<u32> {
+        self.ids.number_of(message_id)
     }
 
     /// Whether the session has messages.
@@ -249,17 +250,17 @@ impl MessageIndex {
     }
 
     /// Slots of all messages, ascending.
-    pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
-        (0..self.slot_count() as u32).filter(|slot| self.contains(*slot))
+    pub fn message_slots(&self) -> impl DoubleEndedIterator<Item = u32> {
+        (0..self.slot_count() as u32).filter(|slot| self.has_message(*slot))
     }
 
     /// All messages in order of arrival, with their slots.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<Message>)> {
-        self.slots().map(|slot| (slot, self.get(slot)))
+        self.message_slots().map(|slot| (slot, self.get(slot)))
     }
 
     /// All messages in order of arrival.
-    pub fn records(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
+    pub fn all_messages(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> {
         self.iter().map(|(_, message)| message)
     }
 
@@ -284,7 +285,7 @@ impl MessageIndex {
     }
 
     /// The words by which each speaker can be named, by [`SpeakerId`].
-    pub fn speakers(&self) -> &[Vec<String>] {
+    pub fn speaker_words(&self) -> &[Vec<String>] {
         &self.speakers
     }
 
@@ -309,7 +310,7 @@ impl MessageIndex {
     }
 
     /// WordPiece ids of a message.
-    pub fn tokens(&self, slot: u32) -> &[u16] {
+    pub fn token_ids(&self, slot: u32) -> &[u16] {
         self.tokens.get(slot)
     }
 
@@ -319,8 +320,8 @@ impl MessageIndex {
         let sessions = map_bytes(self.ends.capacity(), size_of::<(Option<Arc<str>>, u32)>());
         self.record_bytes
             + self.shelf.heap_bytes()
-            + block(self.records.capacity() * size_of::<Arc<Message>>())
-            + block(self.rows.capacity() * a_row)
+            + block_size(self.records.capacity() * size_of::<Arc<Message>>())
+            + block_size(self.rows.capacity() * a_row)
             + sessions
             + self.ids.heap_bytes()
             + self.tokens.heap_bytes()
@@ -328,12 +329,12 @@ impl MessageIndex {
     }
 
     /// The first messages, if they came from a snapshot.
-    pub(crate) fn shelf(&self) -> &Arc<RecordShelf<Message>> {
+    pub(crate) fn shelved_messages(&self) -> &Arc<RecordShelf<Message>> {
         &self.shelf
     }
 
     /// The messages after those of the shelf.
-    pub(crate) fn unshelved(&self) -> &[Arc<Message>] {
+    pub(crate) fn unshelved_messages(&self) -> &[Arc<Message>] {
         &self.records
     }
 }
@@ -379,18 +380,21 @@ mod tests {
             ("d", None, 20),
             ("e", None, 900),
         ] {
-            index.add(
+            index.add_message(
                 message(id, "Ann (HR)", session, minute, "Is it 5? Yes. See you next week"),
                 &[1, 2],
             );
         }
-        assert_eq!(index.add(message("a", "Ann", None, 0, "again"), &[]), None);
-        assert_eq!((index.next(0), index.next(1), index.previous(4)), (Some(2), Some(3), None));
-        assert_eq!(index.speakers()[0], ["ann"]);
+        assert_eq!(index.add_message(message("a", "Ann", None, 0, "again"), &[]), None);
+        assert_eq!(
+            (index.next(0), index.next(1), index.previous_slot(4)),
+            (Some(2), Some(3), None)
+        );
+        assert_eq!(index.speaker_words()[0], ["ann"]);
         let (first, told) = (index.priors()[0], index.priors()[0].features);
         assert!((told.question_share - 1.0 / 3.0).abs() < 1e-6);
         assert!(told.tells_time && told.has_number);
         assert_eq!((first.answers, index.priors()[2].answers), (0.0, told.question_share));
-        assert_eq!(index.tokens(4), [1, 2]);
+        assert_eq!(index.token_ids(4), [1, 2]);
     }
 }

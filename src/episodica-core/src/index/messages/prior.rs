@@ -19,7 +19,7 @@ pub struct LocalDay {
 
 impl LocalDay {
     /// The day of a moment.
-    pub fn of(moment: Moment) -> Self {
+    pub fn from_moment(moment: Moment) -> Self {
         let local = moment.local();
         Self {
             year: local.year(),

@@ -29,7 +29,7 @@ pub struct TextFeatures {
 
 impl MessageReading {
     /// Analyses a message's text with its WordPiece ids.
-    pub fn of(content: &str, tokens: Vec<u16>) -> Self {
+    pub fn from_content(content: &str, tokens: Vec<u16>) -> Self {
         let mut time = false;
         let terms =
             TextTerms::of_words(content, |word, unspaced| time |= tells_time(word, unspaced));

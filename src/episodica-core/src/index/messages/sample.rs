@@ -15,7 +15,7 @@ pub(super) struct IdSample(Vec<(u64, u32)>);
 
 impl IdSample {
     /// Adds a message if its hash is small enough.
-    pub fn offer(&mut self, message_id: &str, slot: u32) {
+    pub fn offer_message(&mut self, message_id: &str, slot: u32) {
         let offered = (mix(fnv1a(message_id.bytes())), slot);
         if self.0.len() == SIZE && self.0.last().is_some_and(|last| offered.0 >= last.0) {
             return;
@@ -25,7 +25,7 @@ impl IdSample {
         self.0.truncate(SIZE);
     }
 
-    pub fn contains(&self, slot: u32) -> bool {
+    pub fn has_slot(&self, slot: u32) -> bool {
         self.0.iter().any(|known| known.1 == slot)
     }
 }
@@ -33,14 +33,14 @@ impl IdSample {
 impl MessageIndex {
     /// Slots of the sample, or of all messages if there are few, in an order that does not depend
     /// on the order of arrival.
-    pub fn sample(&self) -> impl Iterator<Item = u32> {
+    pub fn sampled_slots(&self) -> impl Iterator<Item = u32> {
         self.sample.0.iter().map(|(_, slot)| *slot)
     }
 
     /// Draws the sample anew.
-    pub(super) fn drawn(&self) -> IdSample {
+    pub(super) fn draw_sample(&self) -> IdSample {
         let mut sample = IdSample::default();
-        self.slots().for_each(|slot| sample.offer(self.ids.key(slot), slot));
+        self.message_slots().for_each(|slot| sample.offer_message(self.ids.key_of(slot), slot));
         sample
     }
 }
@@ -55,11 +55,11 @@ mod tests {
         let said = |n: u64| testing::said(n, "user", None, "2024-03-11T09:00:00Z", "text");
         let drawn = |order: &mut dyn Iterator<Item = u64>, gone: &[u64]| {
             let mut index = MessageIndex::default();
-            order.for_each(|n| assert!(index.add(said(n), &[]).is_some()));
+            order.for_each(|n| assert!(index.add_message(said(n), &[]).is_some()));
             for n in gone {
-                index.remove(&said(*n).message_id).unwrap();
+                index.remove_message(&said(*n).message_id).unwrap();
             }
-            index.sample().map(|slot| index.get(slot).message_id.clone()).collect::<Vec<_>>()
+            index.sampled_slots().map(|slot| index.get(slot).message_id.clone()).collect::<Vec<_>>()
         };
         let all = drawn(&mut (0..500), &[]);
         assert_eq!(all.len(), SIZE);

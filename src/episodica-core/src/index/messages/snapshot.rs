@@ -88,42 +88,43 @@ impl From<PackedPrior> for MessagePrior {
 
 impl MessageIndex {
     /// Writes to a snapshot everything except the messages themselves and the vectors.
-    pub fn pack(&self, packer: &mut ColumnPacker) {
-        self.field.postings.pack(packer);
-        packer.values(self.rows.iter().map(|row| [row.previous, row.next]));
-        packer.column(&self.links);
-        packer.values(self.priors.iter().map(PackedPrior::from));
-        self.ids.pack(packer);
-        self.names.pack(packer);
-        packer.json(&self.ends.iter().collect::<Vec<_>>());
-        self.tokens.pack(packer);
-        packer.json(&self.history);
+    pub fn pack_columns(&self, packer: &mut ColumnPacker) {
+        self.field.postings.pack_columns(packer);
+        packer.push_values(self.rows.iter().map(|row| [row.previous, row.next]));
+        packer.push_column(&self.links);
+        packer.push_values(self.priors.iter().map(PackedPrior::from));
+        self.ids.pack_columns(packer);
+        self.names.pack_columns(packer);
+        packer.push_json(&self.ends.iter().collect::<Vec<_>>());
+        self.tokens.pack_columns(packer);
+        packer.push_json(&self.history);
     }
 
     /// Reads from a snapshot; `None` if it is damaged.
-    pub(crate) fn unpack(
+    pub(crate) fn unpack_columns(
         unpacker: &mut ColumnUnpacker<'_>,
         shelf: Arc<RecordShelf<Message>>,
     ) -> Option<Self> {
-        let field = TextIndex::of_words(Postings::unpack(unpacker)?);
-        let rows: Vec<[u32; 2]> = unpacker.column()?;
+        let field = TextIndex::of_words(Postings::unpack_columns(unpacker)?);
+        let rows: Vec<[u32; 2]> = unpacker.next_column()?;
         let rows = rows
             .into_iter()
             .map(|[previous, next]| ThreadPlace { previous, next, line_tokens: AtomicU32::new(0) })
             .collect();
-        let links = unpacker.column()?;
+        let links = unpacker.next_column()?;
         let priors: Vec<MessagePrior> =
-            unpacker.column::<PackedPrior>()?.into_iter().map(MessagePrior::from).collect();
-        let (ids, names) = (StringInterner::unpack(unpacker)?, StringInterner::unpack(unpacker)?);
+            unpacker.next_column::<PackedPrior>()?.into_iter().map(MessagePrior::from).collect();
+        let (ids, names) =
+            (StringInterner::unpack_columns(unpacker)?, StringInterner::unpack_columns(unpacker)?);
         let speakers: Vec<_> =
-            (0..names.len() as u32).map(|name| name_words(names.key(name))).collect();
+            (0..names.len() as u32).map(|name| name_words(names.key_of(name))).collect();
         let mut spoken = vec![0; names.len()];
         for prior in &priors {
             *spoken.get_mut(prior.speaker as usize)? += 1;
         }
-        let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
-        let tokens = ListColumn::unpack(unpacker)?;
-        let (records, history) = (Vec::new(), unpacker.json()?);
+        let ends = unpacker.next_json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
+        let tokens = ListColumn::unpack_columns(unpacker)?;
+        let (records, history) = (Vec::new(), unpacker.next_json()?);
         let mut index = Self {
             field,
             rows,
@@ -148,13 +149,13 @@ impl MessageIndex {
             index.priors.len(),
             index.shelf.len(),
             index.tokens.len(),
-            index.field.postings.slots(),
+            index.field.postings.slot_count(),
         ];
         let whole = lengths.iter().all(|length| *length == index.ids.len());
         if !whole || !index.is_sound() {
             return None;
         }
-        index.sample = index.drawn();
+        index.sample = index.draw_sample();
         index.set_history(history);
         Some(index)
     }

@@ -66,7 +66,7 @@ impl ThreadLinks {
 
 impl MessageIndex {
     /// Makes two messages neighbours in their thread.
-    pub(super) fn connect(&mut self, before: u32, after: u32) {
+    pub(super) fn connect_neighbours(&mut self, before: u32, after: u32) {
         let beside = before + 1 == after;
         self.rows[before as usize].next = after;
         self.links[before as usize].0 |=
@@ -77,7 +77,7 @@ impl MessageIndex {
     }
 
     /// The first of these slots whose message has no session, if `message` has none either.
-    pub(super) fn loose(
+    pub(super) fn first_sessionless(
         &self,
         message: &Message,
         mut slots: impl Iterator<Item = u32>,
@@ -85,7 +85,7 @@ impl MessageIndex {
         if message.session_id.is_some() {
             return None;
         }
-        slots.find(|slot| self.contains(*slot) && self.get(*slot).session_id.is_none())
+        slots.find(|slot| self.has_message(*slot) && self.get(*slot).session_id.is_none())
     }
 
     /// Calls `visit` with every message whose window contains `slot`, and with the weight of `slot`
@@ -98,25 +98,26 @@ impl MessageIndex {
             visit(neighbour, WINDOW[BEFORE - distance]);
             later = self.next(neighbour);
         }
-        let mut earlier = self.previous(slot);
+        let mut earlier = self.previous_slot(slot);
         for distance in 1..=AFTER {
             let Some(neighbour) = earlier else { break };
             visit(neighbour, WINDOW[BEFORE + distance]);
-            earlier = self.previous(neighbour);
+            earlier = self.previous_slot(neighbour);
         }
     }
 
     /// Calls `visit` with every message in the window of `slot`.
     pub(crate) fn for_each_lender(&self, slot: u32, mut visit: impl FnMut(u32)) {
         visit(slot);
-        let earlier = std::iter::successors(self.previous(slot), |slot| self.previous(*slot));
+        let earlier =
+            std::iter::successors(self.previous_slot(slot), |slot| self.previous_slot(*slot));
         let later = std::iter::successors(self.next(slot), |slot| self.next(*slot));
         earlier.take(BEFORE).chain(later.take(AFTER)).for_each(visit);
     }
 
     /// Adds `amount`, weighted, to the `sums` of all messages whose window contains `slot`; calls
     /// `tell` with the ranges of these slots.
-    pub(crate) fn lend(
+    pub(crate) fn lend_to_windows(
         &self,
         slot: u32,
         amount: f32,
@@ -144,7 +145,7 @@ impl MessageIndex {
     }
 
     /// The message said before this one in the same thread.
-    pub(crate) fn previous(&self, slot: u32) -> Option<u32> {
+    pub(crate) fn previous_slot(&self, slot: u32) -> Option<u32> {
         match self.links[slot as usize].0 {
             links if links & ThreadLinks::PREVIOUS_BESIDE != 0 => Some(slot - 1),
             links if links & ThreadLinks::PREVIOUS_AFAR != 0 => {
@@ -165,7 +166,7 @@ impl MessageIndex {
 
     /// Weighted mean of `value` over a message and its neighbours, as far as these exist. The
     /// message itself weighs most; the neighbours' weights are multiplied by `share`.
-    pub(crate) fn smooth(&self, slot: u32, share: f32, value: impl Fn(u32) -> f32) -> f32 {
+    pub(crate) fn smooth_value(&self, slot: u32, share: f32, value: impl Fn(u32) -> f32) -> f32 {
         let (mut sum, mut weight) = (0.0, 0.0);
         let mut add = |neighbour: u32, worth: f32| {
             let by_agent = neighbour != slot && self.priors[neighbour as usize].by_agent;
@@ -174,11 +175,11 @@ impl MessageIndex {
             weight += worth;
         };
         add(slot, DENSE_WINDOW[DENSE_BEFORE]);
-        let mut earlier = self.previous(slot);
+        let mut earlier = self.previous_slot(slot);
         for distance in 1..=DENSE_BEFORE {
             let Some(neighbour) = earlier else { break };
             add(neighbour, share * DENSE_WINDOW[DENSE_BEFORE - distance]);
-            earlier = self.previous(neighbour);
+            earlier = self.previous_slot(neighbour);
         }
         if let Some(neighbour) = self.next(slot) {
             add(neighbour, share * DENSE_WINDOW[DENSE_BEFORE + 1]);

@@ -13,5 +13,6 @@ mod scan;
 mod tests;
 
 pub use read::{
-    MAX_TEXT_BYTES, SalvagedList, SalvagedObject, answer_of, items, numbers, object, object_with,
+    MAX_TEXT_BYTES, SalvagedList, SalvagedObject, answer_of, object_with, read_items, read_numbers,
+    read_object,
 };

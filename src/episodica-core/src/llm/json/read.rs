@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::repair::parse;
+use super::repair::parse_value;
 use super::scan::JsonScan;
 
 /// Maximum length that is read: far more than any answer within a usual token limit, but small
@@ -38,19 +38,19 @@ pub struct SalvagedList {
 /// The object in `text`; `None` if there is none with at least one readable member.
 ///
 /// ```
-/// use episodica_core::llm::json::object;
-/// let salvaged = object("Sure!\n```json\n{\"title\": \"A walk\"}\n```").expect("an object");
+/// use episodica_core::llm::json::read_object;
+/// let salvaged = read_object("Sure!\n```json\n{\"title\": \"A walk\"}\n```").expect("an object");
 /// assert_eq!(salvaged.value["title"], "A walk");
 /// assert!(salvaged.salvaged);
 /// ```
-pub fn object(text: &str) -> Option<SalvagedObject> {
+pub fn read_object(text: &str) -> Option<SalvagedObject> {
     object_with(text, &[])
 }
 
 /// The last complete object in `text` with one of `keys`: a model's drafts precede its answer. If
-/// there is none, the result of [`object`].
+/// there is none, the result of [`read_object`].
 pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
-    let text = bounded(text);
+    let text = bounded_text(text);
     let strict = serde_json::from_str(text);
     let has_form = |value: &Value| keys.iter().any(|key| value.get(key).is_some());
     match strict {
@@ -73,21 +73,21 @@ pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
     if let Ok(Value::Object(value)) = serde_json::from_str(text) {
         return Some(SalvagedObject { value, salvaged: false, lost: 0 });
     }
-    for inner in fences(text) {
-        if let Some(Value::Object(value)) = parse(inner) {
+    for inner in fenced_texts(text) {
+        if let Some(Value::Object(value)) = parse_value(inner) {
             return whole(value);
         }
     }
     let mut scan = JsonScan::new(text);
     let mut at = 0;
-    while let Some(start) = scan.find(at, b"{") {
-        let end = scan.balanced(start);
-        if let Some(Value::Object(value)) = end.and_then(|end| parse(&text[start..end]))
+    while let Some(start) = scan.find_byte(at, b"{") {
+        let end = scan.container_end(start);
+        if let Some(Value::Object(value)) = end.and_then(|end| parse_value(&text[start..end]))
             && !value.is_empty()
         {
             return whole(value);
         }
-        let (value, lost) = scan.members(start);
+        let (value, lost) = scan.read_members(start);
         if !value.is_empty() {
             return Some(SalvagedObject { value, salvaged: true, lost });
         }
@@ -101,20 +101,21 @@ pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
 /// An object or a string instead of the list is a list of one; `null` is an empty list.
 ///
 /// ```
-/// use episodica_core::llm::json::items;
-/// let items = items(r#"{"facts": [{"text": "a"}, {"text": oops}, {"text": "c"}, {"te"#, "facts");
+/// use episodica_core::llm::json::read_items;
+/// let cut = r#"{"facts": [{"text": "a"}, {"text": oops}, {"text": "c"}, {"te"#;
+/// let items = read_items(cut, "facts");
 /// assert_eq!((items.values.len(), items.lost, items.salvaged), (2, 2, true));
 /// ```
-pub fn items(text: &str, key: &str) -> SalvagedList {
-    let text = bounded(text);
+pub fn read_items(text: &str, key: &str) -> SalvagedList {
+    let text = bounded_text(text);
     let read = |value: Value, salvaged: bool| {
         let keyed = value.get(key).is_some_and(Value::is_array);
-        let (values, guessed) = list(value, key)?;
+        let (values, guessed) = read_list(value, key)?;
         Some(SalvagedList { values, salvaged: salvaged || guessed, lost: 0, found: true, keyed })
     };
     match serde_json::from_str::<Value>(text) {
         Ok(Value::String(inner)) if inner.len() < text.len() => {
-            return SalvagedList { salvaged: true, ..items(&inner, key) };
+            return SalvagedList { salvaged: true, ..read_items(&inner, key) };
         }
         Ok(value) => {
             if let Some(found) = read(value, false) {
@@ -130,8 +131,8 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
         let is_all = serde_json::from_str::<Value>(text).is_ok_and(|all| all.get(key).is_some());
         return SalvagedList { salvaged: found.salvaged && !is_all, ..found };
     }
-    for inner in fences(text) {
-        if let Some(found) = parse(inner).and_then(|value| read(value, true)) {
+    for inner in fenced_texts(text) {
+        if let Some(found) = parse_value(inner).and_then(|value| read(value, true)) {
             return found;
         }
     }
@@ -142,7 +143,7 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
 fn salvaged_items(text: &str, key: &str) -> SalvagedList {
     let mut scan = JsonScan::new(text);
     let split = |scan: &mut JsonScan<'_>, start| {
-        let (values, lost) = scan.elements(start)?;
+        let (values, lost) = scan.read_elements(start)?;
         Some(SalvagedList { values, salvaged: true, lost, found: true, keyed: false })
     };
     if let Some(start) = scan.list_under(key) {
@@ -152,7 +153,7 @@ fn salvaged_items(text: &str, key: &str) -> SalvagedList {
     // may be a reference mark in prose.
     for first in [&b"{"[..], b"\"", b""] {
         let mut at = 0;
-        while let Some(start) = scan.find(at, b"[{") {
+        while let Some(start) = scan.find_byte(at, b"[{") {
             let is_list = text.as_bytes()[start] == b'[';
             if is_list
                 && scan.starts_with(start + 1, first)
@@ -161,7 +162,7 @@ fn salvaged_items(text: &str, key: &str) -> SalvagedList {
             {
                 return items;
             }
-            match scan.balanced(start) {
+            match scan.container_end(start) {
                 Some(end) => at = end,
                 // A list inside a truncated object belongs to that object.
                 None if !is_list => break,
@@ -173,11 +174,11 @@ fn salvaged_items(text: &str, key: &str) -> SalvagedList {
 }
 
 /// The items of `value`, and `true` if reading them required a guess.
-fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
+fn read_list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
     match value {
         Value::Array(mut values) => match values.as_mut_slice() {
             [Value::Object(only)] if only.get(key).is_some_and(Value::is_array) => {
-                Some((array(only.remove(key)?)?, true))
+                Some((read_array(only.remove(key)?)?, true))
             }
             _ => Some((values, false)),
         },
@@ -187,14 +188,14 @@ fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
             Some(only @ (Value::Object(_) | Value::String(_))) => Some((vec![only], true)),
             Some(_) => None,
             // Small models rename the requested key.
-            None if members.len() == 1 => Some((array(members.into_iter().next()?.1)?, true)),
+            None if members.len() == 1 => Some((read_array(members.into_iter().next()?.1)?, true)),
             None => None,
         },
         _ => None,
     }
 }
 
-fn array(value: Value) -> Option<Vec<Value>> {
+fn read_array(value: Value) -> Option<Vec<Value>> {
     match value {
         Value::Array(values) => Some(values),
         _ => None,
@@ -202,7 +203,7 @@ fn array(value: Value) -> Option<Vec<Value>> {
 }
 
 /// `text`, cut to the maximum length.
-fn bounded(text: &str) -> &str {
+fn bounded_text(text: &str) -> &str {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -259,9 +260,9 @@ pub fn answer_of(text: &str) -> &str {
 fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> {
     let mut scan = JsonScan::new(text);
     let (mut at, mut last) = (0, None);
-    while let Some(start) = scan.find(at, b"{") {
-        let end = scan.balanced(start);
-        let mut value = end.and_then(|end| parse(&text[start..end]));
+    while let Some(start) = scan.find_byte(at, b"{") {
+        let end = scan.container_end(start);
+        let mut value = end.and_then(|end| parse_value(&text[start..end]));
         while let Some(one) = value {
             if has_form(&one) {
                 last = Some(one);
@@ -280,7 +281,7 @@ fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> 
 }
 
 /// The numbers in a value: `[3, 4]`, `3`, `"3"`, `"3-5"`, `"3, 4"`.
-pub fn numbers(value: &Value) -> Vec<u64> {
+pub fn read_numbers(value: &Value) -> Vec<u64> {
     /// Maximum number of values; far more than a window has messages.
     const MOST: u64 = 10_000;
     match value {
@@ -288,7 +289,7 @@ pub fn numbers(value: &Value) -> Vec<u64> {
             .iter()
             .take(MOST as usize)
             .filter(|one| !one.is_array())
-            .flat_map(numbers)
+            .flat_map(read_numbers)
             .collect(),
         Value::Number(_) => value.as_u64().into_iter().collect(),
         Value::String(text) => text
@@ -308,7 +309,7 @@ pub fn numbers(value: &Value) -> Vec<u64> {
 }
 
 /// The contents of fences of three backticks, without the name of the language.
-fn fences(text: &str) -> impl Iterator<Item = &str> {
+fn fenced_texts(text: &str) -> impl Iterator<Item = &str> {
     text.split("```")
         .skip(1)
         .step_by(2)

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 /// Parses `text` as one value, first strictly, then with repairs: line breaks in strings, unknown
 /// escapes, trailing commas, comments, single quotes and Python's constants.
-pub(super) fn parse(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&repaired(text)).ok())
+pub(super) fn parse_value(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&repaired_text(text)).ok())
 }
 
-fn repaired(text: &str) -> String {
+fn repaired_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut chars = text.chars().peekable();
     // The quotation mark that ends the string.
@@ -95,12 +95,15 @@ mod tests {
 
     #[test]
     fn small_mistakes_are_put_right() {
-        assert_eq!(parse("{\"a\": [1, 2, ], }"), Some(json!({"a": [1, 2]})));
+        assert_eq!(parse_value("{\"a\": [1, 2, ], }"), Some(json!({"a": [1, 2]})));
         assert_eq!(
-            parse("{\"a\": \"two\nlines\tand, ]\"}"),
+            parse_value("{\"a\": \"two\nlines\tand, ]\"}"),
             Some(json!({"a": "two\nlines\tand, ]"}))
         );
-        assert_eq!(parse(r#"{"a": "it\'s \u00e9 \"q\""}"#), Some(json!({"a": "it's é \"q\""})));
+        assert_eq!(
+            parse_value(r#"{"a": "it\'s \u00e9 \"q\""}"#),
+            Some(json!({"a": "it's é \"q\""}))
+        );
         for (text, value) in [
             (
                 "{'a': 'it is \"so\"', 'b': None, 'c': True}",
@@ -108,10 +111,10 @@ mod tests {
             ),
             ("{\"a\": NaN, // why\n \"b\": 1e2}", json!({"a": null, "b": 1e2})),
         ] {
-            assert_eq!(parse(text), Some(value), "{text}");
+            assert_eq!(parse_value(text), Some(value), "{text}");
         }
         for beyond in ["{\"a\": }", "[1,,2]", "{a: 1}", "\"\\", ""] {
-            assert_eq!(parse(beyond), None, "{beyond}");
+            assert_eq!(parse_value(beyond), None, "{beyond}");
         }
     }
 }

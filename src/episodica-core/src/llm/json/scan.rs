@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::repair::parse;
+use super::repair::parse_value;
 
 /// Maximum number of scans per byte. Without it, broken text with many brackets would take
 /// quadratic time.
@@ -23,7 +23,7 @@ impl<'t> JsonScan<'t> {
     }
 
     /// The first of `wanted` at or after `at`.
-    pub(super) fn find(&self, at: usize, wanted: &[u8]) -> Option<usize> {
+    pub(super) fn find_byte(&self, at: usize, wanted: &[u8]) -> Option<usize> {
         self.bytes
             .get(at..)?
             .iter()
@@ -33,15 +33,15 @@ impl<'t> JsonScan<'t> {
 
     /// True if the text after `at` and white space begins with `first`.
     pub(super) fn starts_with(&self, at: usize, first: &[u8]) -> bool {
-        self.bytes[self.skip(at, b"")..].starts_with(first)
+        self.bytes[self.skip_space(at, b"")..].starts_with(first)
     }
 
     /// The `[` after the first `"key":`.
     pub(super) fn list_under(&self, key: &str) -> Option<usize> {
         let quoted = format!("\"{key}\"");
         self.text.match_indices(&quoted).find_map(|(at, _)| {
-            let colon = self.skip(at + quoted.len(), b"");
-            let list = self.skip(colon + 1, b"");
+            let colon = self.skip_space(at + quoted.len(), b"");
+            let list = self.skip_space(colon + 1, b"");
             (self.bytes.get(colon) == Some(&b':') && self.bytes.get(list) == Some(&b'['))
                 .then_some(list)
         })
@@ -49,9 +49,9 @@ impl<'t> JsonScan<'t> {
 
     /// The position after the container that begins at `start`; `None` if it has no end or the
     /// budget is used up.
-    pub(super) fn balanced(&mut self, start: usize) -> Option<usize> {
+    pub(super) fn container_end(&mut self, start: usize) -> Option<usize> {
         let mut depth = 0_usize;
-        self.walk(start, |byte| {
+        self.walk_bytes(start, |byte| {
             match byte {
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => depth -= 1,
@@ -64,16 +64,16 @@ impl<'t> JsonScan<'t> {
 
     /// The readable elements of the list whose bracket is at `start`, and the number of unreadable
     /// ones; `None` for a list that is truncated before its first element.
-    pub(super) fn elements(&mut self, start: usize) -> Option<(Vec<Value>, usize)> {
+    pub(super) fn read_elements(&mut self, start: usize) -> Option<(Vec<Value>, usize)> {
         let (mut values, mut lost) = (Vec::new(), 0);
         let mut at = start + 1;
         loop {
-            at = self.skip(at, b",");
+            at = self.skip_space(at, b",");
             if matches!(self.bytes.get(at), None | Some(b']' | b'}')) {
                 let empty = values.is_empty() && lost == 0;
                 return (at < self.bytes.len() || !empty).then_some((values, lost));
             }
-            let (end, value) = self.value(at);
+            let (end, value) = self.read_value(at);
             match value {
                 Some(value) => {
                     values.push(value);
@@ -89,21 +89,21 @@ impl<'t> JsonScan<'t> {
 
     /// The readable members of the object whose bracket is at `start`, and the number of unreadable
     /// ones.
-    pub(super) fn members(&mut self, start: usize) -> (Map<String, Value>, usize) {
+    pub(super) fn read_members(&mut self, start: usize) -> (Map<String, Value>, usize) {
         let (mut members, mut lost) = (Map::new(), 0);
         let mut at = start + 1;
         loop {
-            at = self.skip(at, b",");
+            at = self.skip_space(at, b",");
             if matches!(self.bytes.get(at), None | Some(b']' | b'}')) {
                 return (members, lost);
             }
-            let Some((key, from)) = self.key(at) else {
+            let Some((key, from)) = self.read_key(at) else {
                 lost += 1;
-                let end = self.value(at).0;
+                let end = self.read_value(at).0;
                 at = self.next_member(at, end);
                 continue;
             };
-            let (end, value) = self.value(from);
+            let (end, value) = self.read_value(from);
             match value {
                 Some(value) => {
                     members.insert(key.to_owned(), value);
@@ -119,13 +119,13 @@ impl<'t> JsonScan<'t> {
 
     /// The value at `at`, if it is readable, and its end; the end of the text for a truncated
     /// value.
-    fn value(&mut self, at: usize) -> (usize, Option<Value>) {
+    fn read_value(&mut self, at: usize) -> (usize, Option<Value>) {
         let length = self.bytes.len();
         let end = match self.bytes.get(at) {
-            Some(b'{' | b'[') => self.balanced(at),
+            Some(b'{' | b'[') => self.container_end(at),
             _ => {
                 let mut depth = 0_usize;
-                self.walk(at, |byte| {
+                self.walk_bytes(at, |byte| {
                     match byte {
                         b'{' | b'[' => depth += 1,
                         b'}' | b']' if depth > 0 => depth -= 1,
@@ -142,7 +142,7 @@ impl<'t> JsonScan<'t> {
         // Always past `at`, so that every scan advances.
         (
             end.unwrap_or(length).max(at + 1).min(length),
-            if whole { parse(text.trim()) } else { None },
+            if whole { parse_value(text.trim()) } else { None },
         )
     }
 
@@ -156,14 +156,14 @@ impl<'t> JsonScan<'t> {
             _ => return end,
         };
         let name = self.key_in(at);
-        if !self.pay(end - at) {
+        if !self.spend_budget(end - at) {
             return end;
         }
         (at + 1..end)
             .filter(|place| self.bytes[*place] == close)
             .filter_map(|place| {
-                let comma = self.skip(place + 1, b"");
-                let next = self.skip(place + 1, b",");
+                let comma = self.skip_space(place + 1, b"");
+                let next = self.skip_space(place + 1, b",");
                 let parted = open == b'{' || self.bytes.get(comma) == Some(&b',');
                 (parted && next < end && self.bytes[next] == open).then_some(next)
             })
@@ -173,30 +173,30 @@ impl<'t> JsonScan<'t> {
 
     /// As [`Self::next_element`], but for members: the position of the next `, "name":`.
     fn next_member(&mut self, at: usize, end: usize) -> usize {
-        if !self.pay(end - at) {
+        if !self.spend_budget(end - at) {
             return end;
         }
         let mut commas = (at..end).filter(|place| self.bytes[*place] == b',');
-        commas.find(|comma| self.key(self.skip(comma + 1, b"")).is_some()).unwrap_or(end)
+        commas.find(|comma| self.read_key(self.skip_space(comma + 1, b"")).is_some()).unwrap_or(end)
     }
 
     /// The name at `at` and the start of its value.
-    fn key(&self, at: usize) -> Option<(&'t str, usize)> {
+    fn read_key(&self, at: usize) -> Option<(&'t str, usize)> {
         let rest = self.bytes.get(at..)?.strip_prefix(b"\"")?;
         let length = rest.iter().take(MAX_KEY_BYTES).position(|byte| *byte == b'"')?;
-        let colon = self.skip(at + length + 2, b"");
+        let colon = self.skip_space(at + length + 2, b"");
         let name = &self.text[at + 1..at + 1 + length];
         (self.bytes.get(colon) == Some(&b':') && !name.contains('\\'))
-            .then(|| (name, self.skip(colon + 1, b"")))
+            .then(|| (name, self.skip_space(colon + 1, b"")))
     }
 
     /// The first name in the object at `at`.
     fn key_in(&self, at: usize) -> Option<&'t str> {
-        self.key(self.skip(at + 1, b"")).map(|(name, _)| name)
+        self.read_key(self.skip_space(at + 1, b"")).map(|(name, _)| name)
     }
 
     /// The first position from `at` that is neither white space nor one of `also`.
-    fn skip(&self, at: usize, also: &[u8]) -> usize {
+    fn skip_space(&self, at: usize, also: &[u8]) -> usize {
         let rest = self.bytes.get(at..).unwrap_or_default();
         let length = rest
             .iter()
@@ -207,7 +207,7 @@ impl<'t> JsonScan<'t> {
 
     /// Calls `stop` with each byte from `start` that is outside strings (quotation marks excluded);
     /// returns the position at which `stop` returns true.
-    fn walk(&mut self, start: usize, mut stop: impl FnMut(u8) -> bool) -> Option<usize> {
+    fn walk_bytes(&mut self, start: usize, mut stop: impl FnMut(u8) -> bool) -> Option<usize> {
         let (mut in_string, mut escaped) = (false, false);
         let most = self.budget.min(self.bytes.len() - start);
         for (offset, byte) in self.bytes[start..start + most].iter().enumerate() {
@@ -218,17 +218,17 @@ impl<'t> JsonScan<'t> {
                 (true, _) => {}
                 (false, byte) => {
                     if stop(byte) {
-                        self.pay(offset + 1);
+                        self.spend_budget(offset + 1);
                         return Some(start + offset);
                     }
                 }
             }
         }
-        self.pay(most);
+        self.spend_budget(most);
         None
     }
 
-    fn pay(&mut self, cost: usize) -> bool {
+    fn spend_budget(&mut self, cost: usize) -> bool {
         let enough = cost <= self.budget;
         self.budget = self.budget.saturating_sub(cost);
         enough

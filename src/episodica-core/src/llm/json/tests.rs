@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn found(text: &str) -> (Vec<Value>, usize, bool) {
-    let items = items(text, "facts");
+    let items = read_items(text, "facts");
     assert!(items.found, "{text}");
     (items.values, items.lost, items.salvaged)
 }
@@ -21,7 +21,7 @@ fn clean_answers_are_taken_as_they_are() {
     assert_eq!(found(r#"{"facts":[]}"#), (vec![], 0, false));
     assert_eq!(found(r#"{"facts":null}"#), (vec![], 0, false));
     assert_eq!(
-        object(r#"{"a":1}"#).unwrap(),
+        read_object(r#"{"a":1}"#).unwrap(),
         SalvagedObject {
             value: json!({"a": 1}).as_object().unwrap().clone(),
             salvaged: false,
@@ -29,7 +29,7 @@ fn clean_answers_are_taken_as_they_are() {
         }
     );
     assert_eq!(
-        object("\u{feff}<think>maybe {\"a\": 0}?</think>\n{\"a\":1}").unwrap().value["a"],
+        read_object("\u{feff}<think>maybe {\"a\": 0}?</think>\n{\"a\":1}").unwrap().value["a"],
         1
     );
 }
@@ -56,7 +56,7 @@ fn fences_and_prose_around_the_answer_are_ignored() {
         "one { two, then {\"a\": 1}",
         "{\"a\": 1,}",
     ] {
-        let salvaged = object(text).unwrap();
+        let salvaged = read_object(text).unwrap();
         assert_eq!(
             (Value::Object(salvaged.value), salvaged.salvaged),
             (json!({"a": 1}), true),
@@ -89,12 +89,12 @@ fn the_last_complete_answer_counts_and_no_draft_before_it() {
             "A",
             "{text}"
         );
-        assert_eq!(items(&text, "facts").values, vec![json!({"a": 1})], "{text}");
+        assert_eq!(read_items(&text, "facts").values, vec![json!({"a": 1})], "{text}");
     }
     for text in [format!("<think>{draft}"), format!("<think>{draft}</think>"), "<think>".to_owned()]
     {
         assert_eq!(object_with(&text, &["title"]), None, "{text}");
-        assert!(!items(&text, "facts").found, "{text}");
+        assert!(!read_items(&text, "facts").found, "{text}");
     }
     // A talk about an end mark.
     let about = r#"{"title": "The mark </think>", "facts": [{"a": 1}]}"#;
@@ -116,9 +116,9 @@ fn numbers_come_in_many_forms() {
         (json!("all"), vec![]),
         (json!(-1), vec![]),
     ] {
-        assert_eq!(numbers(&value), expected, "{value}");
+        assert_eq!(read_numbers(&value), expected, "{value}");
     }
-    assert!(numbers(&json!("0-18446744073709551615")).len() <= 10_001);
+    assert!(read_numbers(&json!("0-18446744073709551615")).len() <= 10_001);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn an_answer_cut_off_anywhere_keeps_its_whole_items() {
         .collect();
     let ends = [ends[0] + 2, ends[1] + 2, ends[2] + 4];
     for cut in start + 1..whole.len() {
-        let items = items(&whole[..cut], "facts");
+        let items = read_items(&whole[..cut], "facts");
         let expected = ends.iter().filter(|end| **end <= cut).count();
         assert_eq!(items.values.len(), expected, "{}", &whole[..cut]);
         let inside = !ends.contains(&cut)
@@ -179,17 +179,18 @@ fn an_answer_cut_off_anywhere_keeps_its_whole_items() {
 
 #[test]
 fn a_broken_object_keeps_its_whole_members() {
-    let salvaged = object(r#"{"title": "A walk", "meta": {"a": 1}, "summary": "they wal"#).unwrap();
+    let salvaged =
+        read_object(r#"{"title": "A walk", "meta": {"a": 1}, "summary": "they wal"#).unwrap();
     assert_eq!(
         (Value::Object(salvaged.value), salvaged.lost),
         (json!({"title": "A walk", "meta": {"a": 1}}), 1)
     );
-    let salvaged = object(r#"{"title": "a 5" nail", "summary": "bought", "n": 3}"#).unwrap();
+    let salvaged = read_object(r#"{"title": "a 5" nail", "summary": "bought", "n": 3}"#).unwrap();
     assert_eq!(
         (Value::Object(salvaged.value), salvaged.lost),
         (json!({"summary": "bought", "n": 3}), 1)
     );
-    let salvaged = object(r#"{title: "x", "summary": "y"}"#).unwrap();
+    let salvaged = read_object(r#"{title: "x", "summary": "y"}"#).unwrap();
     assert_eq!((Value::Object(salvaged.value), salvaged.lost), (json!({"summary": "y"}), 1));
 }
 
@@ -207,10 +208,10 @@ fn where_there_is_nothing_nothing_is_found() {
         "```",
         "}{",
     ] {
-        assert!(!items(text, "facts").found, "{text}");
+        assert!(!read_items(text, "facts").found, "{text}");
     }
     for text in ["", "no", "{", "[1]", "{}x", "{\"a\"", "3"] {
-        assert_eq!(object(text), None, "{text}");
+        assert_eq!(read_object(text), None, "{text}");
     }
 }
 
@@ -237,7 +238,7 @@ fn bombs_cost_linear_time_and_no_stack() {
     ] {
         let text = unit.repeat(size / unit.len());
         let started = Instant::now();
-        let (_, _) = (items(&text, "facts"), object(&text));
+        let (_, _) = (read_items(&text, "facts"), read_object(&text));
         assert!(started.elapsed() < Duration::from_secs(5), "{unit}: {:?}", started.elapsed());
     }
     let deep = format!("{{\"facts\":[{}1{}, {{\"a\":1}}]}}", "[".repeat(200), "]".repeat(200));
@@ -247,9 +248,9 @@ fn bombs_cost_linear_time_and_no_stack() {
 proptest! {
     #[test]
     fn any_text_is_survived(text in "([\\[\\]{}\",:\\\\ a1é\n]|\"facts\":|```|null){0,60}") {
-        let items = items(&text, "facts");
+        let items = read_items(&text, "facts");
         prop_assert!(items.found || items.values.is_empty());
-        object(&text);
+        read_object(&text);
     }
 
     #[test]
@@ -258,8 +259,8 @@ proptest! {
     ) {
         let values: Vec<Value> = texts.iter().map(|text| json!({"text": text})).collect();
         let clean = json!({"facts": values}).to_string();
-        prop_assert_eq!(items(&clean, "facts").values, values.clone());
-        let wrapped = items(&format!("{junk}\n{clean}\n{junk}"), "facts");
+        prop_assert_eq!(read_items(&clean, "facts").values, values.clone());
+        let wrapped = read_items(&format!("{junk}\n{clean}\n{junk}"), "facts");
         prop_assert_eq!(wrapped.values, values);
         prop_assert_eq!(wrapped.lost, 0);
     }

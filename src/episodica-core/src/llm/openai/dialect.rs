@@ -76,7 +76,7 @@ impl ServerDialect {
     pub(super) const MAX_STEPS: usize = 8;
 
     /// The body of a request.
-    pub(super) fn body(
+    pub(super) fn request_body(
         self,
         model: &str,
         prompt: &ChatPrompt,
@@ -143,11 +143,11 @@ impl ServerDialect {
     }
 
     /// The dialect to try after this error; `None` if the form of the request is not the cause.
-    pub(super) fn after(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
-        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
+    pub(super) fn after_failure(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
+        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions_word(word));
         // Where a template raises, servers in Python give no reason.
-        let is_mute =
-            failure.cause() == FailureCause::Status(500) && failure.says("internal server error");
+        let is_mute = failure.cause() == FailureCause::Status(500)
+            && failure.says_only("internal server error");
         if self.system && is_mute {
             return Some(Self { system: false, ..self });
         }
@@ -169,7 +169,7 @@ impl ServerDialect {
         if !self.stream && mentions(&["stream mode", "stream=true", "streaming", "set stream"]) {
             return Some(Self { stream: true, ..self });
         }
-        if let Some(limited) = self.limited(failure, max_tokens) {
+        if let Some(limited) = self.with_limits(failure, max_tokens) {
             return Some(limited);
         }
         let blamed = mentions(&[
@@ -206,10 +206,11 @@ impl ServerDialect {
 
     /// The dialect with the limits stated in the server's error, if they are lower than the
     /// requested ones.
-    fn limited(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
-        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
+    fn with_limits(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
+        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions_word(word));
         if mentions(&["context length", "context window", "context size", "n_ctx"]) {
-            let window = failure.numbers().into_iter().find(|number| *number >= LEAST_WINDOW)?;
+            let window =
+                failure.stated_numbers().into_iter().find(|number| *number >= LEAST_WINDOW)?;
             return match self.window {
                 None => Some(Self { window: Some(window), ..self }),
                 // The server counts more tokens in the prompt than this process does.
@@ -223,7 +224,7 @@ impl ServerDialect {
         {
             return None;
         }
-        let numbers = failure.numbers().into_iter();
+        let numbers = failure.stated_numbers().into_iter();
         let most = numbers.filter(|most| (LEAST_TOKENS..max_tokens).contains(most)).max()?;
         Some(Self { most_tokens: Some(most), ..self })
     }

@@ -6,7 +6,7 @@ use crate::sync::Mutex;
 use serde_json::{Map, Value};
 
 use super::dialect::ServerDialect;
-use super::reading::{AnswerContents, TokenCounts, joined, read};
+use super::reading::{AnswerContents, TokenCounts, join_stream, read_reply};
 use crate::control::CallControl;
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::chat::{ChatAnswer, ChatPrompt, LanguageModel, NoAnswer};
@@ -72,12 +72,12 @@ impl OpenAiModel {
     }
 
     /// Calls this endpoint, without the fallback.
-    fn ask(
+    fn ask_endpoint(
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
     ) -> Result<ChatAnswer, Box<UnansweredRequest>> {
-        let started = self.remote.seconds();
+        let started = self.remote.timer_seconds();
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
         let mut was_empty = false;
@@ -91,14 +91,21 @@ impl OpenAiModel {
         };
         loop {
             let max_tokens = self.max_tokens(prompt, dialect);
-            let body = dialect.body(&self.settings.model, prompt, max_tokens, &self.settings.extra);
-            let outcome = self.remote.post("chat/completions", &body, control);
+            let body = dialect.request_body(
+                &self.settings.model,
+                prompt,
+                max_tokens,
+                &self.settings.extra,
+            );
+            let outcome = self.remote.post_json("chat/completions", &body, control);
             attempts += outcome.as_ref().map_or_else(CallFailure::attempts, |reply| reply.attempts);
             let parsed: Result<Value, CallFailure> = outcome.and_then(|reply| {
-                reply.parse("a chat completion").or_else(|fault| joined(&reply.body).ok_or(fault))
+                reply
+                    .parse_body("a chat completion")
+                    .or_else(|fault| join_stream(&reply.body).ok_or(fault))
             });
             let mut read = match &parsed {
-                Ok(value) => read(value, self.remote.origin(), is_answer),
+                Ok(value) => read_reply(value, self.remote.origin(), is_answer),
                 Err(_) => AnswerContents::default(),
             };
             if let (Ok(_), Some(TokenCounts { prompt: counted, .. })) = (&read.text, read.usage)
@@ -112,7 +119,7 @@ impl OpenAiModel {
                 self.dialect.lock().window = dialect.window;
                 read.text = Err(CallFailure::new(FailureCause::Unusable, what));
             }
-            let seconds = self.remote.seconds() - started;
+            let seconds = self.remote.timer_seconds() - started;
             let failure = match (parsed, read.text) {
                 (Ok(_), Ok(text)) => {
                     *self.dialect.lock() = dialect;
@@ -143,13 +150,13 @@ impl OpenAiModel {
             let next = if read.is_dry && self.settings.max_tokens.is_none() {
                 dialect.with_more_room()
             } else {
-                dialect.after(&failure, max_tokens)
+                dialect.after_failure(&failure, max_tokens)
             };
             match next.filter(|_| steps < ServerDialect::MAX_STEPS) {
                 Some(next) => dialect = next,
                 None => {
                     let refused = read.is_refusal || failure.is_about_content();
-                    let failure = failure.over(attempts, seconds);
+                    let failure = failure.over_attempts(attempts, seconds);
                     let silent = read.is_empty;
                     return Err(Box::new(UnansweredRequest { failure, refused, silent, spent }));
                 }
@@ -225,7 +232,7 @@ struct UnansweredRequest {
 impl From<Box<UnansweredRequest>> for Box<NoAnswer> {
     fn from(unanswered: Box<UnansweredRequest>) -> Self {
         let UnansweredRequest { failure, refused, silent, spent } = *unanswered;
-        let (attempts, seconds) = (failure.attempts(), failure.seconds());
+        let (attempts, seconds) = (failure.attempts(), failure.elapsed_seconds());
         Self::new(NoAnswer {
             refused,
             silent,
@@ -239,16 +246,16 @@ impl From<Box<UnansweredRequest>> for Box<NoAnswer> {
 }
 
 impl LanguageModel for OpenAiModel {
-    fn model(&self) -> &str {
+    fn model_name(&self) -> &str {
         &self.settings.model
     }
 
-    fn complete(
+    fn complete_prompt(
         &self,
         prompt: &ChatPrompt,
         control: &dyn CallControl,
     ) -> Result<ChatAnswer, Box<NoAnswer>> {
-        let first = match self.ask(prompt, control) {
+        let first = match self.ask_endpoint(prompt, control) {
             Ok(answer) => return Ok(answer),
             Err(unanswered) => unanswered,
         };
@@ -258,7 +265,7 @@ impl LanguageModel for OpenAiModel {
             return Err(first.into());
         };
         let mut first = Box::<NoAnswer>::from(first);
-        match fallback.complete(prompt, control) {
+        match fallback.complete_prompt(prompt, control) {
             Ok(answer) => Ok(ChatAnswer {
                 attempts: answer.attempts + first.attempts,
                 seconds: answer.seconds + first.seconds,
@@ -303,12 +310,12 @@ impl LanguageModel for OpenAiModel {
         }
     }
 
-    fn health(&self) -> ServiceHealth {
+    fn service_health(&self) -> ServiceHealth {
         ServiceHealth {
             model: self.settings.model.clone(),
             format: self.dialect.lock().format.name(),
-            fallback: self.fallback.as_ref().map(|fallback| Box::new(fallback.health())),
-            ..self.remote.health()
+            fallback: self.fallback.as_ref().map(|fallback| Box::new(fallback.service_health())),
+            ..self.remote.service_health()
         }
     }
 }

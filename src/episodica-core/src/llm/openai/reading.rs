@@ -18,7 +18,7 @@ pub(super) struct TokenCounts {
 
 impl TokenCounts {
     /// The counts of a response, under the names that servers use.
-    fn of(reply: &Value) -> Option<Self> {
+    fn from_reply(reply: &Value) -> Option<Self> {
         let usage = &reply["usage"];
         let count = |paths: &[&str]| paths.iter().find_map(|path| usage.pointer(path)?.as_u64());
         let (prompt, answer) = (count(&["/prompt_tokens"])?, count(&["/completion_tokens"])?);
@@ -69,7 +69,7 @@ impl Default for AnswerContents {
 }
 
 /// Reads a response. `is_answer` distinguishes a model's answer from its reasoning.
-pub(super) fn read(
+pub(super) fn read_reply(
     reply: &Value,
     origin: &str,
     is_answer: impl Fn(&str) -> bool,
@@ -80,7 +80,7 @@ pub(super) fn read(
             format!("server answered without {what}: `{origin}`"),
         )
     };
-    let usage = TokenCounts::of(reply);
+    let usage = TokenCounts::from_reply(reply);
     let choice = &reply["choices"][0];
     // Ollama's own format has the message outside of a list.
     let message = if choice.is_object() { &choice["message"] } else { &reply["message"] };
@@ -94,8 +94,8 @@ pub(super) fn read(
     let said = [
         text_of(&message["content"]),
         text_of(&choice["text"]),
-        arguments(&message["tool_calls"][0]["function"]),
-        arguments(&message["function_call"]),
+        tool_arguments(&message["tool_calls"][0]["function"]),
+        tool_arguments(&message["function_call"]),
     ];
     // Some servers report the whole answer as reasoning.
     let thought = ["reasoning_content", "reasoning"].map(|key| text_of(&message[key]));
@@ -141,7 +141,7 @@ fn text_of(content: &Value) -> String {
 }
 
 /// The arguments of a tool call that a model makes instead of answering.
-fn arguments(call: &Value) -> String {
+fn tool_arguments(call: &Value) -> String {
     match &call["arguments"] {
         Value::String(text) => text.clone(),
         Value::Object(members) => Value::Object(members.clone()).to_string(),
@@ -150,7 +150,7 @@ fn arguments(call: &Value) -> String {
 }
 
 /// Assembles one response from a stream: server-sent events, or one JSON value per line.
-pub(super) fn joined(body: &[u8]) -> Option<Value> {
+pub(super) fn join_stream(body: &[u8]) -> Option<Value> {
     let body = std::str::from_utf8(body).ok()?;
     let mut chunks: Vec<Value> = Vec::new();
     for line in body.lines() {
@@ -172,7 +172,7 @@ pub(super) fn joined(body: &[u8]) -> Option<Value> {
             continue;
         };
         let thought = text_of(&delta["reasoning_content"]) + &text_of(&delta["reasoning"]);
-        let called = arguments(&delta["tool_calls"][0]["function"]);
+        let called = tool_arguments(&delta["tool_calls"][0]["function"]);
         for (text, part) in texts.iter_mut().zip([text_of(&delta["content"]), thought, called]) {
             text.push_str(&part);
         }

@@ -49,7 +49,8 @@ fn a_prompt_becomes_a_strict_request_and_its_answer_an_answer() {
     let mut settings = settings(&server);
     settings.max_tokens = Some(100);
     settings.extra.insert("seed".into(), 3.into());
-    let answer = OpenAiModel::new(settings).unwrap().complete(&prompt(), &Uninterrupted).unwrap();
+    let answer =
+        OpenAiModel::new(settings).unwrap().complete_prompt(&prompt(), &Uninterrupted).unwrap();
     assert_eq!((answer.text.as_str(), answer.model.as_str(), answer.attempts), ("{}", "tiny", 1));
     assert_eq!(
         (answer.prompt_tokens, answer.completion_tokens, answer.counted_locally),
@@ -93,8 +94,16 @@ fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
             }
         });
         let model = model(&server);
-        assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 4, "{status}");
-        assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 1, "{status}");
+        assert_eq!(
+            model.complete_prompt(&prompt(), &Uninterrupted).unwrap().attempts,
+            4,
+            "{status}"
+        );
+        assert_eq!(
+            model.complete_prompt(&prompt(), &Uninterrupted).unwrap().attempts,
+            1,
+            "{status}"
+        );
         let requests = server.requests();
         let inside = json!({"type": "json_object", "schema": {"type": "object"}});
         assert_eq!(requests[1].body["response_format"], inside);
@@ -104,8 +113,8 @@ fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
             system.contains("JSON object that fits this JSON schema")
                 && system.contains(r#"{"type":"object"}"#)
         );
-        assert_eq!(model.health().format, "text");
-        assert_eq!(model.health().breaker, "closed");
+        assert_eq!(model.service_health().format, "text");
+        assert_eq!(model.service_health().breaker, "closed");
     }
 }
 
@@ -119,18 +128,18 @@ fn what_is_no_matter_of_form_is_asked_once() {
     ] {
         let server = FaultServer::script(vec![refuses(status, words)]);
         let model = model(&server);
-        let error = model.complete(&prompt(), &Uninterrupted).unwrap_err().error;
+        let error = model.complete_prompt(&prompt(), &Uninterrupted).unwrap_err().error;
         assert_eq!(error.kind(), ErrorKind::Llm);
         assert_eq!(server.requests().len(), 1, "{words}");
-        assert_eq!(model.health().format, "json_schema");
+        assert_eq!(model.service_health().format, "json_schema");
     }
     // A refusal without a reason is retried in every form, but a form that never worked isn't
     // stored.
     let server = FaultServer::script(vec![refuses(400, "")]);
     let model = model(&server);
-    assert!(model.complete(&prompt(), &Uninterrupted).is_err());
+    assert!(model.complete_prompt(&prompt(), &Uninterrupted).is_err());
     assert_eq!(server.requests().len(), 4);
-    assert_eq!(model.health().format, "json_schema");
+    assert_eq!(model.service_health().format, "json_schema");
 }
 
 #[test]
@@ -151,8 +160,8 @@ fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
         }
     });
     let model = model(&server);
-    model.complete(&prompt(), &Uninterrupted).unwrap();
-    model.complete(&prompt(), &Uninterrupted).unwrap();
+    model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
+    model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
     let requests = server.requests();
     assert_eq!(requests.len(), 4);
     assert_eq!(requests[3].body["max_completion_tokens"], 500);
@@ -169,8 +178,8 @@ fn content_comes_in_parts_and_without_usage_is_counted_here() {
         ScriptedAct::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into()),
     ]);
     let model = model(&server);
-    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().text, r#"{"a":1}"#);
-    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    assert_eq!(model.complete_prompt(&prompt(), &Uninterrupted).unwrap().text, r#"{"a":1}"#);
+    let answer = model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
     assert_eq!(
         (answer.prompt_tokens, answer.completion_tokens, answer.counted_locally),
         (7, 2, true)
@@ -194,7 +203,7 @@ fn an_answer_without_text_is_an_error_that_says_why() {
         (json!([1]), "a choice: "),
     ] {
         let server = FaultServer::script(vec![ScriptedAct::Json(200, body.to_string())]);
-        let error = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err().error;
+        let error = model(&server).complete_prompt(&prompt(), &Uninterrupted).unwrap_err().error;
         assert_eq!(error.kind(), ErrorKind::Llm);
         assert!(
             error.to_string().starts_with(&format!("server answered without {reason}")),
@@ -212,15 +221,15 @@ fn the_fallback_answers_while_the_first_endpoint_is_down() {
     let mut both = settings(&dead);
     both.fallback = Some(Box::new(LlmSettings { model: "spare".into(), ..settings(&live) }));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
-    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    let answer = model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
     assert_eq!((answer.model.as_str(), answer.attempts, answer.seconds), ("spare", 4, 3.0));
-    model.complete(&prompt(), &Uninterrupted).unwrap();
-    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
+    let answer = model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
     assert_eq!(answer.attempts, 1, "the breaker keeps the dead one out");
     assert_eq!((dead.requests().len(), live.requests().len()), (5, 3));
     assert!(model.is_available());
     assert_eq!(
-        (model.health().breaker, model.health().fallback.unwrap().breaker),
+        (model.service_health().breaker, model.service_health().fallback.unwrap().breaker),
         ("open", "closed")
     );
 }
@@ -235,11 +244,11 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
     both.endpoint.api_key = Some(SecretText::new("sk-1"));
     both.fallback = Some(Box::new(settings(&second)));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
-    let error = model.complete(&prompt(), &Uninterrupted).unwrap_err().error;
+    let error = model.complete_prompt(&prompt(), &Uninterrupted).unwrap_err().error;
     assert_eq!(error.kind(), ErrorKind::Llm);
     let chain = error.chain();
     assert!(chain.contains("status `401`") && chain.contains("status `503`"), "{chain}");
-    let shown = format!("{chain} {error:?} {:?}", model.health());
+    let shown = format!("{chain} {error:?} {:?}", model.service_health());
     assert!(!shown.contains("sk-1") && !shown.contains("diary"), "{shown}");
 }
 
@@ -255,8 +264,12 @@ fn every_request_is_counted_also_those_that_only_taught_the_form() {
     let mut both = settings(&first);
     both.fallback = Some(Box::new(settings(&second)));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
-    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 5);
-    assert_eq!(model.health().format, "json_schema", "a form is kept once it brought an answer");
+    assert_eq!(model.complete_prompt(&prompt(), &Uninterrupted).unwrap().attempts, 5);
+    assert_eq!(
+        model.service_health().format,
+        "json_schema",
+        "a form is kept once it brought an answer"
+    );
 }
 
 #[test]
@@ -269,14 +282,15 @@ fn a_stop_is_no_reason_for_the_fallback() {
     both.fallback = Some(Box::new(settings(&second)));
     let flag = CancelFlag::default();
     flag.cancel();
-    let error = OpenAiModel::new(both).unwrap().complete(&prompt(), &flag).unwrap_err().error;
+    let error =
+        OpenAiModel::new(both).unwrap().complete_prompt(&prompt(), &flag).unwrap_err().error;
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     assert!(second.requests().is_empty());
 }
 
 fn answered(reply: Value) -> String {
     let server = FaultServer::script(vec![ScriptedAct::Json(200, reply.to_string())]);
-    model(&server).complete(&prompt_for("title"), &Uninterrupted).unwrap().text
+    model(&server).complete_prompt(&prompt_for("title"), &Uninterrupted).unwrap().text
 }
 
 fn prompt_for(key: &str) -> ChatPrompt {
@@ -306,7 +320,7 @@ fn an_answer_is_found_wherever_a_server_puts_it() {
         let message = json!({"content": "<think> hm", "reasoning_content": "I think so"});
         ScriptedAct::Json(200, json!({"choices": [{"message": message}]}).to_string())
     });
-    let failure = model(&server).complete(&prompt_for("title"), &Uninterrupted).unwrap_err();
+    let failure = model(&server).complete_prompt(&prompt_for("title"), &Uninterrupted).unwrap_err();
     assert!(failure.silent && !failure.refused);
     assert_eq!(server.requests().len(), 2, "an empty answer is asked for once more");
 }
@@ -323,9 +337,9 @@ fn a_stream_and_a_mark_of_byte_order_are_read() {
         ScriptedAct::Json(200, marked),
     ]);
     let model = model(&server);
-    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    let answer = model.complete_prompt(&prompt(), &Uninterrupted).unwrap();
     assert_eq!((answer.text.as_str(), answer.prompt_tokens), ("{\"a\":1}", 5));
-    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().text, "{\"a\":1}");
+    assert_eq!(model.complete_prompt(&prompt(), &Uninterrupted).unwrap().text, "{\"a\":1}");
 }
 
 #[test]
@@ -352,10 +366,10 @@ fn what_a_server_does_not_take_is_learned_from_its_words() {
         says(&"{}".into())
     });
     let model = model(&server);
-    let first = model.complete(&prompt_for("title"), &Uninterrupted).unwrap();
+    let first = model.complete_prompt(&prompt_for("title"), &Uninterrupted).unwrap();
     assert_eq!((first.text.as_str(), model.context_window()), ("{}", Some(2_048)));
     let asked = server.requests().len();
-    model.complete(&prompt_for("title"), &Uninterrupted).unwrap();
+    model.complete_prompt(&prompt_for("title"), &Uninterrupted).unwrap();
     assert_eq!(server.requests().len(), asked + 1, "it is kept");
     let user = server.requests()[asked].body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(user.starts_with("Write it down.") && user.ends_with("the secret diary"), "{user}");
@@ -370,10 +384,10 @@ fn a_prompt_that_was_cut_in_silence_is_said_so() {
     });
     let model = model(&server);
     let long = ChatPrompt { user: "one two three four ".repeat(1_000), ..prompt() };
-    let failure = model.complete(&long, &Uninterrupted).unwrap_err();
+    let failure = model.complete_prompt(&long, &Uninterrupted).unwrap_err();
     assert!(failure.error.to_string().contains("num_ctx"), "{}", failure.error);
     assert_eq!(model.context_window(), Some(2_048), "the next prompts are shorter");
-    assert!(model.complete(&prompt(), &Uninterrupted).is_ok());
+    assert!(model.complete_prompt(&prompt(), &Uninterrupted).is_ok());
 }
 
 #[test]
@@ -386,7 +400,7 @@ fn refused_is_only_what_a_server_calls_a_refusal() {
         (401, "policy", false),
     ] {
         let server = FaultServer::script(vec![refuses(status, words)]);
-        let failure = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err();
+        let failure = model(&server).complete_prompt(&prompt(), &Uninterrupted).unwrap_err();
         assert_eq!(failure.refused, refused, "{words}");
     }
 }

@@ -8,7 +8,7 @@ use super::excerpt::ExcerptTerms;
 use super::exchange::is_small_talk;
 use super::material::ContextCandidates;
 use super::packing::BEST;
-use crate::index::stem;
+use crate::index::stem_word;
 use crate::score::ranking::LONG_TALK;
 use crate::score::terms::{DATE, TOKENS, VECTOR};
 use crate::score::{QueryTerm, ScoredMessage};
@@ -142,7 +142,7 @@ fn is_known(material: &ContextCandidates<'_>) -> bool {
     let dates: HashSet<String> = dates
         .iter()
         .flat_map(|date| words(&query.text[date.start..date.end]))
-        .map(|word| stem(&fold(word)).into_owned())
+        .map(|word| stem_word(&fold(word)).into_owned())
         .collect();
     let postings = &index.field.postings;
     let is_said = |term: &QueryTerm| {

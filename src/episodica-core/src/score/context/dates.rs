@@ -94,7 +94,8 @@ impl<'a> LineDates<'a> {
         let find = || {
             let message = index.get(slot);
             let heading = self.zone.show(message.timestamp).local().date();
-            let before = iter::successors(index.previous(slot), |slot| index.previous(*slot));
+            let before =
+                iter::successors(index.previous_slot(slot), |slot| index.previous_slot(*slot));
             let before = before.map(|slot| &*index.get(slot).content);
             let content = &*message.content;
             let language = language(content);

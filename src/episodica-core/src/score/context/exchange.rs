@@ -38,7 +38,7 @@ fn asks(content: &str) -> bool {
 
 /// The message before, if it asks a question of the speaker.
 fn asked_before(index: &MessageIndex, slot: u32) -> Option<u32> {
-    index.previous(slot).filter(|before| {
+    index.previous_slot(slot).filter(|before| {
         !is_by_same_speaker(index, slot, *before) && asks(&index.get(*before).content)
     })
 }
@@ -84,7 +84,7 @@ pub(super) fn said_later(
     let hits = hits.iter().take(COMPARED_HITS);
     let scores: FxHashMap<u32, f64> = hits.map(|hit| (hit.slot, hit.score)).collect();
     let mut slots: Vec<u32> = scores.keys().copied().collect();
-    let vector = index.field.vectors().and_then(|vectors| vectors.vector(u64::from(slot)));
+    let vector = index.field.vector_index().and_then(|vectors| vectors.vector_of(u64::from(slot)));
     if let Some(vector) = &vector {
         let near = index.field.nearest_and_ties(vector.view(), COMPARED)?;
         slots.extend(near.into_iter().map(|(slot, _)| slot));
@@ -93,13 +93,13 @@ pub(super) fn said_later(
     slots.sort_unstable();
     slots.dedup();
     let labels: Vec<u64> = slots.iter().copied().map(u64::from).collect();
-    let cosines = match (vector, index.field.vectors()) {
-        (Some(vector), Some(vectors)) => vectors.scores(vector.view(), &labels),
+    let cosines = match (vector, index.field.vector_index()) {
+        (Some(vector), Some(vectors)) => vectors.inner_products(vector.view(), &labels),
         _ => vec![None; slots.len()],
     };
     let mut words = MaxSim::new(table, &index.get(slot).content);
     let likeness = |(later, cosine): (u32, Option<f32>)| {
-        let words = f64::from(words.score_best_part(index.tokens(later)));
+        let words = f64::from(words.score_best_part(index.token_ids(later)));
         let asked = scores.get(&later).copied().unwrap_or(NO_HIT);
         (f64::from(cosine.unwrap_or(0.0)) + LIKE_WORDS * words + LIKE_QUESTION * asked, later)
     };

@@ -18,7 +18,7 @@ use crate::text::{Language, count_tokens};
 fn index(said: &[(&str, &str, &str)]) -> MessageIndex {
     let mut index = MessageIndex::default();
     for (number, (name, when, text)) in (0..).zip(said) {
-        index.add(testing::said(number, "user", Some(name), when, text), &[]);
+        index.add_message(testing::said(number, "user", Some(name), when, text), &[]);
     }
     index
 }
@@ -524,10 +524,10 @@ fn an_assistant_answer_that_ranks_first_leaves_half_of_the_budget() {
     let answer = "You could paint the boat in green, or in blue if the harbour allows. ".repeat(14);
     let mut index = MessageIndex::default();
     let when = "2024-01-05T09:00:00Z";
-    index.add(testing::said(0, "assistant", None, when, &answer), &[]);
+    index.add_message(testing::said(0, "assistant", None, when, &answer), &[]);
     for number in 1..8 {
         let text = format!("My boat number {number} is painted in colour {number}{number}.");
-        index.add(testing::said(number, "user", Some("Ann"), when, &text), &[]);
+        index.add_message(testing::said(number, "user", Some("Ann"), when, &text), &[]);
     }
     let query = ParsedQuery::new("How is my boat painted?", &index, StaticTable::shared());
     let messages = ranked(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0]);

@@ -177,7 +177,7 @@ impl<'a> ContextWriter<'a> {
         parts: Option<&Parts>,
     ) -> ContextLine<'a> {
         let message = self.index.get(slot);
-        let follows = before.is_some() && self.index.previous(slot) == before;
+        let follows = before.is_some() && self.index.previous_slot(slot) == before;
         let outdated = self.outdated_mark(slot);
         let same_speaker = before.is_some_and(|before| {
             let is_outdated = !self.outdated_mark(before).is_empty();

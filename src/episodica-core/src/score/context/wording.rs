@@ -128,7 +128,7 @@ impl ContextWords {
         found: impl Iterator<Item = u32>,
         facts: impl Iterator<Item = &'a str>,
     ) -> &'static Self {
-        let latest = (0..index.priors().len() as u32).rev().filter(|slot| index.contains(*slot));
+        let latest = (0..index.priors().len() as u32).rev().filter(|slot| index.has_message(*slot));
         let latest = latest.take(LATEST).filter(|slot| admits(*slot)).take(READ);
         let mut told: Vec<u32> = latest.collect();
         if told.is_empty() {

@@ -119,7 +119,7 @@ impl<'a> RankingInput<'a> {
         if kinds.contains(&HitKind::Episodic) && self.is_shared() {
             let facts = || kinds.contains(&HitKind::Semantic).then(|| self.fact_scores());
             // Errors are ignored: the same call fails again where its result is needed.
-            let _ = parallel::join(|| self.ranked(), || (facts(), self.episode_scores()));
+            let _ = parallel::join_pair(|| self.ranked(), || (facts(), self.episode_scores()));
         }
     }
 
@@ -248,7 +248,7 @@ impl<'a> RankingInput<'a> {
         let index = self.corpus.messages();
         let mut words = bm25(&index.field.postings, &self.query.all_terms, BM25_B);
         if !self.admits_all_messages() {
-            for slot in index.slots().filter(|slot| !self.admits_message(*slot)) {
+            for slot in index.message_slots().filter(|slot| !self.admits_message(*slot)) {
                 words[slot as usize] = 0.0;
             }
         }
@@ -267,15 +267,15 @@ impl<'a> RankingInput<'a> {
     /// Messages ranked by cosine with the question, best first.
     pub(super) fn messages_by_meaning(&self) -> Result<Vec<(u32, f64)>> {
         let index = self.corpus.messages();
-        let (Some(vector), Some(vectors)) = (self.vector, index.field.vectors()) else {
+        let (Some(vector), Some(vectors)) = (self.vector, index.field.vector_index()) else {
             return Ok(Vec::new());
         };
         let found = if self.admits_all_messages() {
             index.field.nearest_and_ties(vector, LEG_DEPTH)?
         } else {
-            let admitted = index.slots().filter(|slot| self.admits_message(*slot));
+            let admitted = index.message_slots().filter(|slot| self.admits_message(*slot));
             let slots: Vec<u64> = admitted.map(u64::from).collect();
-            let scores = slots.iter().zip(vectors.scores(vector, &slots));
+            let scores = slots.iter().zip(vectors.inner_products(vector, &slots));
             scores.filter_map(|(slot, score)| Some((*slot as u32, score?))).collect()
         };
         Ok(self.leg(found))

@@ -69,5 +69,5 @@ pub fn are_facts_scored_in_full(corpus: &dyn UserCorpus) -> bool {
 }
 
 fn is_small(field: &TextIndex) -> bool {
-    field.postings.slots().max(field.vector_count()) <= fields::SCORE_ALL
+    field.postings.slot_count().max(field.vector_count()) <= fields::SCORE_ALL
 }

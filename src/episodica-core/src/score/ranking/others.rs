@@ -47,7 +47,8 @@ impl RankingInput<'_> {
             if is_named || scores.words(*slot) <= 0.0 { 0.0 } else { value as f32 }
         };
         let others: Vec<f32> = slots.iter().map(of_others).collect();
-        let names = query.named.iter().flat_map(|speaker| &index.speakers()[*speaker as usize]);
+        let names =
+            query.named.iter().flat_map(|speaker| &index.speaker_words()[*speaker as usize]);
         let names: Vec<&str> = names.map(String::as_str).collect();
         let best = top_k(&others, COMPARED).into_iter().find(|place| {
             let fact = self.corpus.fact(slots[*place as usize]);

@@ -104,8 +104,8 @@ pub(super) fn plain_messages(
     let index = asked.corpus.messages();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
     let labels: Vec<u64> = ranked.iter().map(|(slot, _)| u64::from(*slot)).collect();
-    let cosines = match (asked.vector, asked.corpus.messages().field.vectors()) {
-        (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
+    let cosines = match (asked.vector, asked.corpus.messages().field.vector_index()) {
+        (Some(vector), Some(vectors)) => vectors.inner_products(vector, &labels),
         _ => vec![None; labels.len()],
     };
     let scored = ranked.into_iter().zip(cosines);

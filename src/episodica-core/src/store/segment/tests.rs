@@ -29,8 +29,8 @@ fn vectors(first: f32) -> Matrix<'static> {
 
 fn snapshot(text: &str) -> (SnapshotPart, Vec<Vec<u8>>) {
     let mut packer = ColumnPacker::default();
-    packer.column(text.as_bytes());
-    packer.column(&[7_u32, 8]);
+    packer.push_column(text.as_bytes());
+    packer.push_column(&[7_u32, 8]);
     let (pieces, sum) = packer.finish();
     (SnapshotPart { made_by: "t".into(), logs: Default::default(), packs: vec![sum] }, pieces)
 }
@@ -40,7 +40,7 @@ fn segment<'a>(first: f32, text: &str) -> NewSegment<'a> {
         keys: (0..all.nrows()).map(|row| vector_key(&format!("{first} {row}"))).collect(),
         dimension: all.ncols(),
         is_half,
-        rows: Box::new(move |range| Ok(all.picked(&range.collect::<Vec<_>>()))),
+        rows: Box::new(move |range| Ok(all.copy_rows(&range.collect::<Vec<_>>()))),
     };
     NewSegment {
         model: "table-1".into(),
@@ -61,8 +61,8 @@ fn content(store: &Store, user: &str) -> Result<Option<Content>, String> {
     let (owner, message) = (owner(user), |problem: crate::model::StoreProblem| problem.message);
     let Some(segment) = store.open_segment(&owner).map_err(message)? else { return Ok(None) };
     let mut pack = segment.open_pack(0).ok_or("no pack")?;
-    let text = pack.text().ok_or("a pack is damaged")?;
-    let numbers: Vec<u32> = pack.column().ok_or("a pack is damaged")?;
+    let text = pack.next_text().ok_or("a pack is damaged")?;
+    let numbers: Vec<u32> = pack.next_column().ok_or("a pack is damaged")?;
     if numbers != [7, 8] || !pack.ends_whole() {
         return Err("a pack is damaged".into());
     }
