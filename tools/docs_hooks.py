@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: decisions and lab pages need no entry, and pages may link to other files."""
+"""Hooks of mkdocs: decisions need no entry, and pages may link to other files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ PLAIN = "{inherited_members: false, separate_signature: false, show_signature: f
 
 
 def on_config(config: Any) -> Any:
-    """Adds docs/decisions and docs/lab, sorted by name, as the last section."""
+    """Adds docs/decisions, sorted by name, as the last section."""
     top = Path(config.docs_dir)
-    pages = [
-        {title: [f"{folder}/{page.name}" for page in sorted((top / folder).glob("*.md"))]}
-        for title, folder in (("Decisions", "decisions"), ("Lab", "lab"))
-    ]
-    config.nav = [*config.nav, {"Background": pages}]
+    pages = [f"decisions/{page.name}" for page in sorted((top / "decisions").glob("*.md"))]
+    config.nav = [*config.nav, {"Decisions": pages}]
     return config
 
 

@@ -7,7 +7,7 @@
 //! none of which reads the rows: the first half of the signs selects a few per cent of all rows;
 //! the second half selects a quarter of those rows; then products of the query's values with the
 //! rows' signs choose among that quarter. The caller compares the chosen rows exactly. Recall and
-//! gain: docs/lab/2026-11-choices.md.
+//! gain: docs/decisions/029-signs-before-vectors.md.
 
 use episodica_core::index::sampled_bound;
 use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed_vec};

@@ -1,7 +1,7 @@
 //! The default ranking of messages: a weighted sum of named terms, each about 0 to 1 before
 //! weighting.
 //!
-//! `docs/scoring.md` defines each term and gives its effect.
+//! `docs/scoring.md` defines each term.
 
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
@@ -20,7 +20,7 @@ use crate::parallel;
 /// Up to this many messages, all are scored in full; above it, only the most promising.
 pub(super) const SCORE_ALL: usize = 2_048;
 /// Minimum number of messages scored in full, and number per requested hit, if not all are scored.
-/// Four times as many candidates find nothing more (docs/lab/2026-11-choices.md).
+/// Four times as many candidates find nothing more.
 const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
 /// Number of messages examined per candidate, those with the highest word scores.

@@ -1,8 +1,7 @@
 //! Token counts for budgets: how much of a model's context a text uses.
 //!
 //! The tables are inside the package, so counting never uses the network. Context packing calls
-//! this for every candidate message. For the choice of the crate see
-//! `docs/lab/2026-11-choices.md`.
+//! this for every candidate message.
 
 use crate::fork::ForkLazy;
 use std::convert::Infallible;
