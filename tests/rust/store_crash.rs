@@ -170,10 +170,10 @@ fn scenario(disk: &Disk, told: &mut Told) {
 /// Opens the store and compares it with what was acknowledged.
 fn check(disk: MemoryBackend, told: &Told, case: &str) {
     let disk = Disk::new(disk);
-    let store = open(&disk).unwrap_or_else(|error| panic!("{case}: {}", error.chain()));
+    let store = open(&disk).unwrap_or_else(|error| panic!("{case}: {}", error.cause_chain()));
     let (user, loaded) = store
         .open_user(&owner("alice"))
-        .unwrap_or_else(|error| panic!("{case}: {}", error.chain()));
+        .unwrap_or_else(|error| panic!("{case}: {}", error.cause_chain()));
     compare(&loaded, told, case);
     if told.erased {
         assert_no_trace(&disk, "text-of-1 ", case);

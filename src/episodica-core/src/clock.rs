@@ -92,16 +92,16 @@ impl Moment {
 
     /// The wall-clock date and time at the place of recording.
     pub fn local(self) -> jiff::civil::DateTime {
-        civil(self.micros + i64::from(self.offset_seconds) * 1_000_000)
+        civil_time(self.micros + i64::from(self.offset_seconds) * 1_000_000)
     }
 
     /// The date and time in UTC.
     pub fn utc(self) -> jiff::civil::DateTime {
-        civil(self.micros)
+        civil_time(self.micros)
     }
 }
 
-fn civil(micros: i64) -> jiff::civil::DateTime {
+fn civil_time(micros: i64) -> jiff::civil::DateTime {
     EPOCH.saturating_add(jiff::SignedDuration::from_micros(micros))
 }
 
@@ -193,10 +193,10 @@ impl DisplayZone {
     ///
     /// # Errors
     /// `Config` for an unknown name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         let parser = jiff::fmt::temporal::DateTimeParser::new();
         // jiff reads zones under a lock, which must not be held across a fork.
-        let found = fork::make(|| parser.parse_time_zone(name.trim()));
+        let found = fork::make_locked(|| parser.parse_time_zone(name.trim()));
         found.map(|zone| Self(Some(zone))).map_err(|_| {
             let shown: String = name.chars().take(60).collect();
             Error::new(ErrorKind::Config, format!("timezone is unknown: `{shown}`"))
@@ -205,7 +205,7 @@ impl DisplayZone {
     }
 
     /// The same moment as a clock in this zone shows it.
-    pub fn show(&self, moment: Moment) -> Moment {
+    pub fn local_moment(&self, moment: Moment) -> Moment {
         let Some(zone) = &self.0 else { return moment };
         // Shows moments after the end of jiff's `Timestamp`, in the last days of 9999, in UTC.
         let offset = Timestamp::from_microsecond(moment.micros).map(|at| zone.to_offset(at));
@@ -214,8 +214,8 @@ impl DisplayZone {
 
     /// The moment of a message by its writer's clock. Many programs send all times in UTC, which
     /// tells nothing about the writer: these moments are read in this zone.
-    pub fn written(&self, moment: Moment) -> Moment {
-        let shown = self.show(moment);
+    pub fn writer_moment(&self, moment: Moment) -> Moment {
+        let shown = self.local_moment(moment);
         let local = moment.micros + i64::from(shown.offset_seconds) * 1_000_000;
         let is_date = (Moment::MIN.micros..=Moment::MAX.micros).contains(&local);
         if moment.offset_seconds == 0 && is_date { shown } else { moment }
@@ -270,9 +270,9 @@ mod tests {
     #[test]
     fn a_zone_shows_the_same_moment_by_its_own_clock() {
         let shown = |zone: &str, text: &str| {
-            DisplayZone::named(zone)
+            DisplayZone::from_name(zone)
                 .expect("known")
-                .show(Moment::parse(text).expect("valid"))
+                .local_moment(Moment::parse(text).expect("valid"))
                 .to_string()
         };
         let (winter, summer) = ("2024-01-05T23:30:00Z", "2024-07-05T23:30:00Z");
@@ -281,10 +281,16 @@ mod tests {
         assert_eq!(shown("+08:00", winter), "2024-01-06T07:30:00+08:00");
         assert_eq!(shown("UTC", "2024-01-05T01:00:00+02:00"), "2024-01-04T23:00:00+00:00");
         let own = Moment::parse("2024-01-05T01:00:00+02:00").expect("valid");
-        assert_eq!(DisplayZone::default().show(own).to_string(), "2024-01-05T01:00:00+02:00");
-        let paris = DisplayZone::named("Europe/Paris").expect("known");
-        assert_eq!((paris.show(Moment::MAX), paris.show(Moment::MIN)), (Moment::MAX, Moment::MIN));
-        let error = DisplayZone::named("Mars/Base").unwrap_err();
+        assert_eq!(
+            DisplayZone::default().local_moment(own).to_string(),
+            "2024-01-05T01:00:00+02:00"
+        );
+        let paris = DisplayZone::from_name("Europe/Paris").expect("known");
+        assert_eq!(
+            (paris.local_moment(Moment::MAX), paris.local_moment(Moment::MIN)),
+            (Moment::MAX, Moment::MIN)
+        );
+        let error = DisplayZone::from_name("Mars/Base").unwrap_err();
         assert_eq!(error.to_string(), "timezone is unknown: `Mars/Base`");
     }
 

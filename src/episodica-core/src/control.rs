@@ -27,7 +27,7 @@ pub trait CallControl: Send + Sync {
     }
 
     /// `done` of `total` units of the named step are finished (`total` 0 = unknown).
-    fn progress(&self, _step: &str, _done: usize, _total: usize) {}
+    fn report_progress(&self, _step: &str, _done: usize, _total: usize) {}
 }
 
 /// Never stops the work; ignores progress.
@@ -58,8 +58,8 @@ impl CallControl for DeadlineControl<'_> {
         Some(self.deadline)
     }
 
-    fn progress(&self, step: &str, done: usize, total: usize) {
-        self.inner.progress(step, done, total);
+    fn report_progress(&self, step: &str, done: usize, total: usize) {
+        self.inner.report_progress(step, done, total);
     }
 }
 
@@ -73,7 +73,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The error of `control` when the caller gives up.
-pub(crate) fn patiently<T: Send + 'static>(
+pub(crate) fn run_cancellable<T: Send + 'static>(
     bytes: usize,
     control: &dyn CallControl,
     work: impl FnOnce() -> T + Send + 'static,
@@ -144,12 +144,13 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(50));
                 flag.cancel();
             });
-            patiently(LONG_BYTES, &flag, || std::thread::sleep(Duration::from_secs(10)))
+            run_cancellable(LONG_BYTES, &flag, || std::thread::sleep(Duration::from_secs(10)))
         });
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted);
         assert!(started.elapsed() < Duration::from_secs(2));
-        assert_eq!(patiently(LONG_BYTES, &Uninterrupted, || 7).unwrap(), 7);
-        let panicked = catch_unwind(|| patiently(LONG_BYTES, &Uninterrupted, || panic!("no")));
+        assert_eq!(run_cancellable(LONG_BYTES, &Uninterrupted, || 7).unwrap(), 7);
+        let panicked =
+            catch_unwind(|| run_cancellable(LONG_BYTES, &Uninterrupted, || panic!("no")));
         assert!(panicked.is_err());
     }
 }

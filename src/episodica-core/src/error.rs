@@ -127,7 +127,7 @@ impl Error {
             _ => None,
         };
         let os_error = os_error(&source);
-        let mut error = Self::new(ErrorKind::Io, context).at(path, None).caused_by(source);
+        let mut error = Self::new(ErrorKind::Io, context).at_path(path, None).caused_by(source);
         error.hint = hint.map(str::to_owned);
         error.os_error = os_error;
         error
@@ -149,7 +149,7 @@ impl Error {
 
     /// Names the file, and the line (from 1) if the failure is about one.
     #[must_use]
-    pub fn at(mut self, path: &Path, line: Option<u64>) -> Self {
+    pub fn at_path(mut self, path: &Path, line: Option<u64>) -> Self {
         self.location = Some((path.to_owned(), line));
         self
     }
@@ -192,12 +192,12 @@ impl Error {
     }
 
     /// The operating system's error number, if the system reported the failure.
-    pub fn errno(&self) -> Option<i32> {
+    pub fn error_number(&self) -> Option<i32> {
         self.os_error
     }
 
     /// The whole chain in one line: context, then each cause.
-    pub fn chain(&self) -> String {
+    pub fn cause_chain(&self) -> String {
         let mut text = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn display_is_one_line_with_place() {
         let error = Error::new(ErrorKind::CorruptStore, "record is not valid JSON")
-            .at(Path::new("memories/a.jsonl"), Some(3));
+            .at_path(Path::new("memories/a.jsonl"), Some(3));
         assert_eq!(error.to_string(), "record is not valid JSON in `memories/a.jsonl` line 3");
         assert_eq!(error.line(), Some(3));
     }
@@ -271,16 +271,19 @@ mod tests {
     #[test]
     fn the_number_of_the_operating_system_is_kept() {
         let bare = std::io::Error::from_raw_os_error(28);
-        assert_eq!(Error::io("cannot append", Path::new("x"), bare).errno(), Some(28));
+        assert_eq!(Error::io("cannot append", Path::new("x"), bare).error_number(), Some(28));
         let wrapped = fs_err::File::open("/no such folder/file").unwrap_err();
         let error = Error::io("cannot open", Path::new("x"), wrapped);
-        assert_eq!((error.errno(), error.clone_flattened().errno()), (Some(2), Some(2)));
+        assert_eq!(
+            (error.error_number(), error.clone_flattened().error_number()),
+            (Some(2), Some(2))
+        );
     }
 
     #[test]
     fn chain_ends_with_the_cause() {
         let cause = std::io::Error::other("device gone");
         let error = Error::io("cannot append", Path::new("x"), cause);
-        assert_eq!(error.chain(), "cannot append in `x`: device gone");
+        assert_eq!(error.cause_chain(), "cannot append in `x`: device gone");
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn is_forked() -> bool {
 }
 
 /// Constructs a value under a lock that must not be held across a fork: the fork waits.
-pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
+pub(crate) fn make_locked<T>(make: impl FnOnce() -> T) -> T {
     if MAKES.get() {
         return make();
     }
@@ -73,9 +73,9 @@ pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
     make()
 }
 
-/// The value of `place`, constructed by [`make`] at its first use.
+/// The value of `place`, constructed by [`make_locked`] at its first use.
 pub(crate) fn get_or_make<T>(place: &OnceLock<T>, first: impl FnOnce() -> T) -> &T {
-    place.get().unwrap_or_else(|| make(|| place.get_or_init(first)))
+    place.get().unwrap_or_else(|| make_locked(|| place.get_or_init(first)))
 }
 
 /// While it exists, its thread counts as constructing a value.
@@ -135,7 +135,7 @@ impl<T> PerProcess<T> {
     }
 
     /// The cell of this process.
-    pub fn place(&self) -> &OnceLock<T> {
+    pub fn process_cell(&self) -> &OnceLock<T> {
         &self.0[FORKS.load(Ordering::SeqCst) % GENERATIONS]
     }
 }

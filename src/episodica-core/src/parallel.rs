@@ -44,7 +44,7 @@ pub(crate) fn join_pair<A: Send, B: Send>(
 
 fn thread_pool() -> &'static ThreadPool {
     let make = || ThreadPoolBuilder::new().build();
-    POOLS.place().get_or_init(|| make().expect("invariant: a process can start threads"))
+    POOLS.process_cell().get_or_init(|| make().expect("invariant: a process can start threads"))
 }
 
 #[cfg(test)]

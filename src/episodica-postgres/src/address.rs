@@ -307,7 +307,7 @@ mod tests {
         assert!(!format!("{address:?}").contains("secret"));
         for broken in ["postgresql://me:secret@h:port/x", "postgresql://me:secret@h/x?sslmode=on"] {
             let error = parsed(broken, &[]).unwrap_err();
-            assert!(!error.chain().contains("secret"), "{}", error.chain());
+            assert!(!error.cause_chain().contains("secret"), "{}", error.cause_chain());
         }
     }
 

@@ -222,7 +222,7 @@ impl ConnectionPool {
                 let Some(pool) = pool.upgrade() else { return };
                 let told = timeout(pause, pool.execute_text(&text, &values)).await;
                 if let Err(failure) = told.unwrap_or_else(|_| Err(deadline_failure())) {
-                    log::debug!("a periodic statement failed: {}", failure.error.chain());
+                    log::debug!("a periodic statement failed: {}", failure.error.cause_chain());
                 }
             }
         });
@@ -272,7 +272,7 @@ impl ConnectionPool {
     fn note_outcome(&self, failure: Option<&DatabaseFailure>) {
         let away = failure.filter(|failure| failure.error.kind() == ErrorKind::StoreUnavailable);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
-            away.map(|failure| failure.error.chain());
+            away.map(|failure| failure.error.cause_chain());
     }
 
     fn attempt_request<T>(

@@ -57,7 +57,7 @@ pub(crate) fn purge_deleted(pool: &ConnectionPool) -> Result<PurgeReport> {
     purged.is_log_moved_on = match move_log_on(pool) {
         Ok(()) => true,
         Err(error) => {
-            log::info!("the write-ahead log was not overwritten: {}", error.chain());
+            log::info!("the write-ahead log was not overwritten: {}", error.cause_chain());
             false
         }
     };

@@ -126,7 +126,7 @@ pub(crate) fn migrate_tables(pool: &ConnectionPool) -> Result<i32> {
     match outcome {
         Ok(()) => Ok(before.schema_version),
         Err(error) if inspect_schema(pool)?.schema_version == SCHEMA_VERSION => {
-            log::debug!("the tables were made before: {}", error.chain());
+            log::debug!("the tables were made before: {}", error.cause_chain());
             Ok(before.schema_version)
         }
         Err(error) => Err(error),

@@ -35,7 +35,7 @@ pub(crate) fn tls_connector(trust: &TlsTrust) -> Result<MakeRustlsConnect> {
             .with_no_client_auth(),
         TlsTrust::File(path) => {
             let unreadable =
-                |cause: String| fail("sslrootcert can't be read", cause).at(path, None);
+                |cause: String| fail("sslrootcert can't be read", cause).at_path(path, None);
             let mut roots = RootCertStore::empty();
             let found = CertificateDer::pem_file_iter(path)
                 .map_err(|error| unreadable(error.to_string()))?;

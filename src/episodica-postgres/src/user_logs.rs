@@ -68,7 +68,10 @@ impl PgUserLogs {
             _ => None,
         };
         if let (Some(_), Err(error)) = (self.lock_state().missed, &found) {
-            log::warn!("the database is unreachable, answered from memory: {}", error.chain());
+            log::warn!(
+                "the database is unreachable, answered from memory: {}",
+                error.cause_chain()
+            );
             return Ok(None);
         }
         found.map(Some)

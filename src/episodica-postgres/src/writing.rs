@@ -86,7 +86,10 @@ impl WriteTarget<'_> {
                 Ok(written) => return Ok(written),
                 Err(failure) if !failure.is_away => return Err(failure.into()),
                 Err(failure) => {
-                    log::warn!("an append had no answer and is settled: {}", failure.error.chain())
+                    log::warn!(
+                        "an append had no answer and is settled: {}",
+                        failure.error.cause_chain()
+                    )
                 }
             }
             // After this, the lost request has either been executed or never will be.
@@ -224,7 +227,10 @@ impl WriteTarget<'_> {
                 Ok(false) => return Ok(None),
                 Err(failure) if !failure.is_away => return Err(failure.into()),
                 Err(failure) => {
-                    log::warn!("an erasure had no answer and is settled: {}", failure.error.chain())
+                    log::warn!(
+                        "an erasure had no answer and is settled: {}",
+                        failure.error.cause_chain()
+                    )
                 }
             }
             let now = self.raise_fence()?;

@@ -362,5 +362,5 @@ fn a_server_that_is_not_there_is_named() {
     let holder = LockHolder::this_process(SystemClock.now());
     let error = PgLogs::open(address, OpenMode::ReadWrite, &holder).unwrap_err();
     assert_eq!(error.kind(), episodica_core::ErrorKind::StoreUnavailable);
-    assert!(!error.chain().contains("secret"));
+    assert!(!error.cause_chain().contains("secret"));
 }

@@ -23,12 +23,12 @@ pub(crate) struct PassedScope(CallbackScope);
 impl PassedScope {
     #[new]
     fn new() -> Self {
-        Self(CallbackScope::here())
+        Self(CallbackScope::of_thread())
     }
 
     /// Calls `function()`. The engine refuses in it what would wait for the callback.
     fn call(&self, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.0.run(|| called(function, &PyTuple::empty(function.py()))).map(Bound::unbind)
+        self.0.run_callback(|| called(function, &PyTuple::empty(function.py()))).map(Bound::unbind)
     }
 }
 

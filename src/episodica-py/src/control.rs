@@ -68,7 +68,7 @@ impl CallControl for PythonControl {
         .map_err(|error| self.stop(error))
     }
 
-    fn progress(&self, step: &str, done: usize, total: usize) {
+    fn report_progress(&self, step: &str, done: usize, total: usize) {
         let Some(callback) = &self.progress else { return };
         let told = Python::attach(|py| {
             called(callback.bind(py), &(step, done, total).into_pyobject(py)?).map(drop)

@@ -49,7 +49,7 @@ impl PyEngine {
         work: impl FnOnce(&Core, &PythonControl) -> Result<T> + Send,
     ) -> PyResult<T> {
         let control = PythonControl::new(progress);
-        let outcome = py.detach(|| self.core.guarded(|core| work(core, &control)));
+        let outcome = py.detach(|| self.core.run_guarded(|core| work(core, &control)));
         logging::hand_on(py);
         match (control.take_raised(), outcome) {
             (Some(raised), _) => Err(raised),
@@ -141,7 +141,7 @@ impl PyEngine {
     /// The same engine, which displays dates in another time zone.
     fn in_timezone(&self, py: Python<'_>, timezone: &str) -> PyResult<Self> {
         let zone =
-            DisplayZone::named(timezone).map_err(|error| errors::to_exception(py, &error))?;
+            DisplayZone::from_name(timezone).map_err(|error| errors::to_exception(py, &error))?;
         Ok(Self { core: Arc::clone(&self.core), tenant: self.tenant.clone(), zone })
     }
 
@@ -169,7 +169,7 @@ impl PyEngine {
             .iter()
             .map(|message| {
                 let message = options::new_message(message)?;
-                let timestamp = message.timestamp.map(|at| self.zone.written(at));
+                let timestamp = message.timestamp.map(|at| self.zone.writer_moment(at));
                 let refuses_edit = refuses_edits;
                 Ok(NewMessage { timestamp, secrets, refuses_edit, skips_deleted, ..message })
             })

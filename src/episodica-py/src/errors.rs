@@ -23,7 +23,7 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
         .import("episodica.errors")
         .and_then(|module| module.call_method1("from_native", arguments));
     let numbered = made.and_then(|exception| {
-        if let (ErrorKind::Io, Some(errno)) = (error.kind(), error.errno()) {
+        if let (ErrorKind::Io, Some(errno)) = (error.kind(), error.error_number()) {
             exception.setattr("errno", errno)?;
         }
         Ok(PyErr::from_value(exception))

@@ -43,7 +43,7 @@ static LINES: LogLines = LogLines(PerProcess::new());
 
 impl LogLines {
     fn own(&self) -> &LogLine {
-        self.0.place().get_or_init(LogLine::default)
+        self.0.process_cell().get_or_init(LogLine::default)
     }
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn request(
         filter: filter(options)?,
         threshold: optional(options, "threshold")?,
         include_superseded: optional(options, "include_superseded")?.unwrap_or(false),
-        now: moment(options, "now")?.unwrap_or_else(|| zone.show(SystemClock.now())),
+        now: moment(options, "now")?.unwrap_or_else(|| zone.local_moment(SystemClock.now())),
     })
 }
 

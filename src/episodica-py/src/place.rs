@@ -163,7 +163,7 @@ pub(crate) fn copy_store(
             control.check()?;
             let copied = copy_user(&from, &to, owner)?;
             sums = (sums.0, sums.1 + copied.lines, sums.2 + copied.known, sums.3 + copied.bytes);
-            control.progress("users", done + 1, owners.len());
+            control.report_progress("users", done + 1, owners.len());
         }
         let only_there = if is_whole { to.list_owners()? } else { Vec::new() };
         let only_there = only_there.into_iter().filter(|owner| !owners.contains(owner));

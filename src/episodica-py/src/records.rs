@@ -191,7 +191,7 @@ pub(crate) fn datetime<'py>(
     zone: &DisplayZone,
     moment: Moment,
 ) -> PyResult<Bound<'py, PyDateTime>> {
-    let moment = zone.show(moment);
+    let moment = zone.local_moment(moment);
     let mut shown = moment.local();
     let mut offset = moment.offset_seconds();
     // Near the limits of Python's calendar, a moment with an offset may be outside of it.

@@ -28,7 +28,7 @@ fn row<'py>(py: Python<'py>, setting: &SettingRow) -> PyResult<Bound<'py, PyDict
     row.set_item("minimum", bounds.minimum)?;
     row.set_item("above", bounds.above)?;
     row.set_item("maximum", bounds.maximum)?;
-    row.set_item("allowed", bounds.words())?;
+    row.set_item("allowed", bounds.in_words())?;
     row.set_item("choices", choices)?;
     row.set_item("documentation", documentation)?;
     Ok(row)

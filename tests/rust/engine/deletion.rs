@@ -228,7 +228,8 @@ fn a_deletion_that_a_full_disk_stops_hinders_nobody_else_at_opening() {
         disk.fill_after(n);
         let outcome = open(&disk);
         let full = disk.failures() > 0;
-        let engine = outcome.unwrap_or_else(|error| panic!("at write {n}: {}", error.chain()));
+        let engine =
+            outcome.unwrap_or_else(|error| panic!("at write {n}: {}", error.cause_chain()));
         // Reading needs no disk space, and other users are not affected.
         assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6, "at write {n}");
         disk.heal();
@@ -423,7 +424,9 @@ fn a_disk_that_is_full_at_any_call_of_opening_or_deleting_is_one_users_and_loses
                         let messages = records(&engine, "alice_b", RecordKind::Message);
                         assert_eq!(messages.len(), 6, "{failure:?} {n}");
                     }
-                    Err(error) => refused.push((n, format!("{failure:?}: {}", error.chain()))),
+                    Err(error) => {
+                        refused.push((n, format!("{failure:?}: {}", error.cause_chain())))
+                    }
                 }
                 disk.heal();
                 let engine = open(&disk).unwrap();

@@ -285,9 +285,9 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     let first = random.below(calls.len() as u64) as usize;
     for call in calls.iter().cycle().skip(first).take(2) {
         // A call fails at most once, since the next call reads the logs.
-        let outcome = engine.guarded(call).or_else(|error| {
+        let outcome = engine.run_guarded(call).or_else(|error| {
             told.push(error);
-            engine.guarded(call)
+            engine.run_guarded(call)
         });
         told.extend(outcome.err());
     }
@@ -324,7 +324,7 @@ fn a_cache_changed_on_purpose_is_used_or_left_aside() {
             let mut told = Vec::new();
             let engine = open(&disk).unwrap();
             use_it(&engine, &mut random, &mut told);
-            let closed = engine.guarded(|engine| engine.close(Duration::from_secs(5), &NOW));
+            let closed = engine.run_guarded(|engine| engine.close(Duration::from_secs(5), &NOW));
             assert!(closed.is_ok(), "{round}: {closed:?}");
             let lost_aside = |error: &Error| {
                 error.kind() == ErrorKind::Internal && error.to_string().contains("snapshot")
@@ -358,7 +358,7 @@ fn a_deletion_from_which_a_snapshot_hides_an_episode_reads_the_logs() {
     });
     disk.inner().put(segment_path(), &hidden);
     let engine = open(&disk).unwrap();
-    let delete = || engine.guarded(|engine| engine.delete("alice", "m1", &NOW));
+    let delete = || engine.run_guarded(|engine| engine.delete("alice", "m1", &NOW));
     let error = delete().unwrap_err();
     assert!(error.to_string().contains("snapshot"), "{error:?}");
     assert_eq!(delete().unwrap().messages, 1);

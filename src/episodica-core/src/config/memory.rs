@@ -120,7 +120,7 @@ impl MemoryConfig {
     /// # Errors
     /// `Config` for an unknown name.
     pub fn zone(&self) -> Result<DisplayZone> {
-        self.timezone.as_deref().map_or_else(|| Ok(DisplayZone::default()), DisplayZone::named)
+        self.timezone.as_deref().map_or_else(|| Ok(DisplayZone::default()), DisplayZone::from_name)
     }
 }
 

@@ -69,7 +69,7 @@ impl NumberBounds {
         Self { minimum: None, above: None, maximum: None }
     }
 
-    fn hold(&self, value: f64) -> bool {
+    fn contains_value(&self, value: f64) -> bool {
         value.is_finite()
             && self.minimum.is_none_or(|minimum| value >= minimum)
             && self.above.is_none_or(|above| value > above)
@@ -77,7 +77,7 @@ impl NumberBounds {
     }
 
     /// The allowed values, as the rest of a sentence: `between 0 and 1`.
-    pub fn words(&self) -> String {
+    pub fn in_words(&self) -> String {
         match (self.minimum, self.above, self.maximum) {
             (Some(minimum), _, Some(maximum)) => format!("between {minimum} and {maximum}"),
             (Some(minimum), _, None) => format!("at least {minimum}"),
@@ -91,11 +91,11 @@ impl NumberBounds {
     ///
     /// # Errors
     /// `Config`, naming the setting, its bounds and the value.
-    pub fn check(&self, name: &str, value: f64, shown: impl std::fmt::Display) -> Result<()> {
-        if self.hold(value) {
+    pub fn check_value(&self, name: &str, value: f64, shown: impl std::fmt::Display) -> Result<()> {
+        if self.contains_value(value) {
             return Ok(());
         }
-        let allowed = if value.is_finite() { self.words() } else { Self::any().words() };
+        let allowed = if value.is_finite() { self.in_words() } else { Self::any().in_words() };
         let text = format!("{name} must be {allowed}: `{shown}`");
         Err(Error::new(ErrorKind::Config, text))
     }
@@ -107,10 +107,10 @@ pub(crate) trait SettingValue {
     const KIND: SettingKind;
 
     /// The value as JSON, with the digits of its own precision only.
-    fn json(&self) -> Value;
+    fn to_json(&self) -> Value;
 
     /// The numbers to which the bounds apply.
-    fn numbers(&self) -> Vec<f64> {
+    fn bounded_numbers(&self) -> Vec<f64> {
         Vec::new()
     }
 }
@@ -118,7 +118,7 @@ pub(crate) trait SettingValue {
 impl SettingValue for bool {
     const KIND: SettingKind = SettingKind::Boolean;
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 }
@@ -126,11 +126,11 @@ impl SettingValue for bool {
 impl SettingValue for usize {
     const KIND: SettingKind = SettingKind::Integer;
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 
-    fn numbers(&self) -> Vec<f64> {
+    fn bounded_numbers(&self) -> Vec<f64> {
         vec![*self as f64]
     }
 }
@@ -138,11 +138,11 @@ impl SettingValue for usize {
 impl SettingValue for u32 {
     const KIND: SettingKind = SettingKind::Integer;
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 
-    fn numbers(&self) -> Vec<f64> {
+    fn bounded_numbers(&self) -> Vec<f64> {
         vec![f64::from(*self)]
     }
 }
@@ -150,11 +150,11 @@ impl SettingValue for u32 {
 impl SettingValue for f64 {
     const KIND: SettingKind = SettingKind::Number;
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 
-    fn numbers(&self) -> Vec<f64> {
+    fn bounded_numbers(&self) -> Vec<f64> {
         vec![*self]
     }
 }
@@ -162,11 +162,11 @@ impl SettingValue for f64 {
 impl SettingValue for f32 {
     const KIND: SettingKind = SettingKind::Number;
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(own_digits(*self))
     }
 
-    fn numbers(&self) -> Vec<f64> {
+    fn bounded_numbers(&self) -> Vec<f64> {
         vec![own_digits(*self)]
     }
 }
@@ -174,11 +174,11 @@ impl SettingValue for f32 {
 impl<const N: usize> SettingValue for [f32; N] {
     const KIND: SettingKind = SettingKind::Numbers(N);
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         self.iter().map(|value| own_digits(*value)).collect()
     }
 
-    fn numbers(&self) -> Vec<f64> {
+    fn bounded_numbers(&self) -> Vec<f64> {
         self.iter().map(|value| own_digits(*value)).collect()
     }
 }
@@ -186,7 +186,7 @@ impl<const N: usize> SettingValue for [f32; N] {
 impl SettingValue for Option<String> {
     const KIND: SettingKind = SettingKind::Text;
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 }
@@ -194,7 +194,7 @@ impl SettingValue for Option<String> {
 impl SettingValue for BoundaryMode {
     const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 }
@@ -202,7 +202,7 @@ impl SettingValue for BoundaryMode {
 impl SettingValue for LearnFrom {
     const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 }
@@ -210,7 +210,7 @@ impl SettingValue for LearnFrom {
 impl SettingValue for SecretPolicy {
     const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 }
@@ -218,7 +218,7 @@ impl SettingValue for SecretPolicy {
 impl SettingValue for RetrievalPreset {
     const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!(self)
     }
 }
@@ -258,7 +258,7 @@ macro_rules! settings {
                 vec![$($crate::config::SettingRow {
                     name: stringify!($name),
                     kind: <$type>::KIND,
-                    default: default.$name.json(),
+                    default: default.$name.to_json(),
                     bounds: $bounds,
                     documentation: [$($line),+].map(str::trim).join(" "),
                 },)+]
@@ -267,8 +267,8 @@ macro_rules! settings {
             /// Checks the bounds of each setting.
             fn check_bounds(&self) -> $crate::error::Result<()> {
                 use $crate::config::setting::SettingValue;
-                $(for value in self.$name.numbers() {
-                    $bounds.check(stringify!($name), value, value)?;
+                $(for value in self.$name.bounded_numbers() {
+                    $bounds.check_value(stringify!($name), value, value)?;
                 })+
                 Ok(())
             }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn bounds_are_told_in_words() {
         let said = |bounds: NumberBounds, value: f64| {
-            bounds.check("x", value, value).map_err(|error| error.to_string())
+            bounds.check_value("x", value, value).map_err(|error| error.to_string())
         };
         assert_eq!(said(NumberBounds::between(0.0, 1.0), 1.0), Ok(()));
         let wrong = Err("x must be between 0 and 1: `1.5`".to_owned());

@@ -41,14 +41,14 @@ impl CallbackGuard {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn mark(self) -> CallbackMark {
+    fn mark_thread(self) -> CallbackMark {
         CALLING.with_borrow_mut(|calling| calling.push(self.0));
         CallbackMark
     }
 
-    pub fn progress(self, control: &dyn CallControl, step: &str, done: usize, total: usize) {
-        let _mark = self.mark();
-        control.progress(step, done, total);
+    pub fn report_progress(self, control: &dyn CallControl, step: &str, done: usize, total: usize) {
+        let _mark = self.mark_thread();
+        control.report_progress(step, done, total);
     }
 
     /// Refuses an operation that would wait for the callback it is called from.
@@ -63,12 +63,12 @@ impl CallbackGuard {
     }
 
     /// Wraps an embedder so that its calls are marked.
-    pub fn embedder(self, inner: Arc<dyn Embedder>) -> Arc<dyn Embedder> {
+    pub fn wrap_embedder(self, inner: Arc<dyn Embedder>) -> Arc<dyn Embedder> {
         Arc::new(MarkedThread { callouts: self, inner })
     }
 
     /// Wraps a model so that its calls are marked.
-    pub fn model(self, inner: Arc<dyn LanguageModel>) -> Arc<dyn LanguageModel> {
+    pub fn wrap_model(self, inner: Arc<dyn LanguageModel>) -> Arc<dyn LanguageModel> {
         Arc::new(MarkedThread { callouts: self, inner })
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn served_here() -> Vec<u64> {
 }
 
 /// Lets this thread work for one that runs callbacks of these engines.
-pub(crate) fn serve(engines: Vec<u64>) {
+pub(crate) fn serve_engines(engines: Vec<u64>) {
     CALLING.set(engines);
 }
 
@@ -115,12 +115,12 @@ impl Embedder for MarkedThread<dyn Embedder> {
     }
 
     fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let _mark = self.callouts.mark();
+        let _mark = self.callouts.mark_thread();
         self.inner.embed_texts(texts)
     }
 
     fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
-        let _mark = self.callouts.mark();
+        let _mark = self.callouts.mark_thread();
         self.inner.embed_controlled(texts, control)
     }
 
@@ -143,7 +143,7 @@ impl LanguageModel for MarkedThread<dyn LanguageModel> {
         prompt: &ChatPrompt,
         control: &dyn CallControl,
     ) -> Result<ChatAnswer, Box<NoAnswer>> {
-        let _mark = self.callouts.mark();
+        let _mark = self.callouts.mark_thread();
         self.inner.complete_prompt(prompt, control)
     }
 

@@ -29,7 +29,7 @@ impl Engine {
             && messages <= FEW
             && bytes <= FEW_BYTES
             && self.users.has_room(&self.services)
-            && user.view.read().backlog.unembedded().len() <= MOST_WAITING
+            && user.view.read().backlog.unembedded_slots().len() <= MOST_WAITING
     }
 
     /// Derives what the last additions left. Waits for another thread that does so up to the
@@ -67,7 +67,7 @@ impl Engine {
     ) -> Result<()> {
         let is_meant = |user: &UserGuard| user_id.is_none_or(|id| id == user.owner.user);
         self.users
-            .all()
+            .open_users()
             .iter()
             .filter(|user| is_meant(user))
             .try_for_each(|user| self.catch_up(user, control))

@@ -34,28 +34,30 @@ struct LastFailure {
 
 impl EngineCounters {
     /// Increases the count of a repair, fallback or retry.
-    pub fn count(&self, name: &'static str, times: u64) {
+    pub fn count_event(&self, name: &'static str, times: u64) {
         if times > 0 {
             *self.mended.lock().entry(name).or_default() += times;
         }
     }
 
     /// The count of a repair, fallback or retry.
-    pub fn times(&self, name: &str) -> u64 {
+    pub fn event_count(&self, name: &str) -> u64 {
         self.mended.lock().get(name).copied().unwrap_or_default()
     }
 
     /// Counts a failure that does not stop the work, and keeps its text for `health`.
     pub fn note_failure(&self, user_id: Option<&str>, error: &Error) {
-        log::warn!("continuing after a failure: {}", error.chain());
-        self.count("failures_survived", 1);
+        log::warn!("continuing after a failure: {}", error.cause_chain());
+        self.count_event("failures_survived", 1);
         self.note_unusable(user_id, error);
     }
 
     /// Keeps the text of a failure for `health`, without counting it.
     pub fn note_unusable(&self, user_id: Option<&str>, error: &Error) {
-        *self.last_failure.lock() =
-            Some(LastFailure { user_id: user_id.map(str::to_owned), text: error.chain().into() });
+        *self.last_failure.lock() = Some(LastFailure {
+            user_id: user_id.map(str::to_owned),
+            text: error.cause_chain().into(),
+        });
     }
 
     /// The text of the latest failure that did not stop the work.
@@ -64,7 +66,7 @@ impl EngineCounters {
     }
 
     /// Drops the text of a failure that may quote this user's records.
-    pub fn forget(&self, user_id: &str) {
+    pub fn forget_user(&self, user_id: &str) {
         let mut last = self.last_failure.lock();
         if last
             .as_ref()

@@ -77,7 +77,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of `work`; `Internal` for a panic.
-    pub fn guarded<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+    pub fn run_guarded<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         caught_and(|| self.users.leave_unsound(&self.services), || work(self))
     }
 
@@ -109,10 +109,10 @@ impl Engine {
             store,
             read_only: parts.read_only,
             clock: parts.clock,
-            embedder: callouts.embedder(parts.embedder),
+            embedder: callouts.wrap_embedder(parts.embedder),
             vectors: parts.vectors,
             tokens: parts.tokens,
-            llm: parts.llm.map(|model| callouts.model(model)),
+            llm: parts.llm.map(|model| callouts.wrap_model(model)),
             ledger: parts.ledger,
             counters: EngineCounters::default(),
             callouts,
@@ -180,18 +180,18 @@ impl Engine {
         let deadline = Instant::now() + timeout.min(LONGEST_TIMEOUT);
         let mut outcome = self.queue.wait_until_idle(deadline, control);
         // Calls of other threads use the time that is left, then fail.
-        for user in self.users.all() {
+        for user in self.users.open_users() {
             if outcome.is_ok() {
                 outcome = user.turns.take_until(Some(deadline), control).map(drop);
             }
         }
         // An interrupted call waits no longer.
         let deadline = if outcome.is_ok() { deadline } else { Instant::now() };
-        self.queue.stop(deadline);
-        self.snapshots.stop(deadline);
-        for user in self.users.close() {
+        self.queue.stop_threads(deadline);
+        self.snapshots.stop_snapshots(deadline);
+        for user in self.users.close_users() {
             if outcome.is_ok() {
-                outcome = self.save(&user, deadline, control);
+                outcome = self.save_caches(&user, deadline, control);
             }
             // A call still under way must not write after the lock is released.
             user.writer.lock().gone = true;
@@ -202,8 +202,13 @@ impl Engine {
     }
 
     /// Writes the caches that make the next opening of a user fast.
-    fn save(&self, user: &OpenUser, deadline: Instant, control: &dyn CallControl) -> Result<()> {
-        let (store, to) = (&self.services.store, self.services.indexing());
+    fn save_caches(
+        &self,
+        user: &OpenUser,
+        deadline: Instant,
+        control: &dyn CallControl,
+    ) -> Result<()> {
+        let (store, to) = (&self.services.store, self.services.indexing_settings());
         match user.turns.take_until(Some(deadline), control)? {
             Some(_turn) => user.save_for_next_opening(store, &to),
             // A thread is still changing records: a snapshot would be inconsistent.
@@ -233,16 +238,17 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<Option<UserGuard>> {
         self.check_open()?;
-        let user = match self.users.open(&self.services, user_id, MissingUser::Ignore, control)? {
-            FoundUser::Open(user) => user,
-            FoundUser::Followed(user) => self.followed(user),
-            FoundUser::Opened(user, earlier) => self.resume(user, earlier, control)?,
-            FoundUser::Nobody => return Ok(None),
-        };
+        let user =
+            match self.users.open_user(&self.services, user_id, MissingUser::Ignore, control)? {
+                FoundUser::Open(user) => user,
+                FoundUser::Followed(user) => self.queue_followed(user),
+                FoundUser::Opened(user, earlier) => self.resume_user(user, earlier, control)?,
+                FoundUser::Nobody => return Ok(None),
+            };
         let now = self.services.clock.now();
         let is_due = user.view.read().expires_by(now);
         if is_due {
-            user.view.write().expire(now);
+            user.view.write().expire_facts(now);
         }
         self.catch_up(&user, control)?;
         Ok(Some(user))
@@ -255,10 +261,10 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<UserGuard> {
         self.check_open()?;
-        match self.users.open(&self.services, user_id, MissingUser::Create, control)? {
+        match self.users.open_user(&self.services, user_id, MissingUser::Create, control)? {
             FoundUser::Open(user) => Ok(user),
-            FoundUser::Followed(user) => Ok(self.followed(user)),
-            FoundUser::Opened(user, earlier) => self.resume(user, earlier, control),
+            FoundUser::Followed(user) => Ok(self.queue_followed(user)),
+            FoundUser::Opened(user, earlier) => self.resume_user(user, earlier, control),
             FoundUser::Nobody => Err(Error::internal("a user was not created")),
         }
     }
@@ -316,23 +322,23 @@ impl Engine {
 
     /// Queues a user whose records another process has extended: a remote embedder computes their
     /// vectors in the background.
-    fn followed(&self, user: UserGuard) -> UserGuard {
+    fn queue_followed(&self, user: UserGuard) -> UserGuard {
         if !self.services.embedder.is_local() && !self.services.read_only {
-            self.enqueue(&user);
+            self.enqueue_user(&user);
         }
         user
     }
 
     /// Continues the work of a user that a crash interrupted.
-    fn resume(
+    fn resume_user(
         &self,
         user: UserGuard,
         earlier: Option<UserGuard>,
         control: &dyn CallControl,
     ) -> Result<UserGuard> {
         if let Some(earlier) = earlier {
-            self.queue.forget(&earlier);
-            self.services.counters.forget(&earlier.owner.user);
+            self.queue.forget_user(&earlier);
+            self.services.counters.forget_user(&earlier.owner.user);
         }
         let is_done = {
             let view = user.view.read();
@@ -343,7 +349,7 @@ impl Engine {
             return Ok(user);
         }
         if self.services.has_background_work() {
-            self.enqueue(&user);
+            self.enqueue_user(&user);
         } else {
             match resume_work(&self.services, &user, control) {
                 // Another process is doing this work.
@@ -354,15 +360,15 @@ impl Engine {
         Ok(user)
     }
 
-    pub(crate) fn enqueue(&self, user: &UserGuard) {
-        self.queue.enqueue(&self.services, user);
+    pub(crate) fn enqueue_user(&self, user: &UserGuard) {
+        self.queue.enqueue_user(&self.services, user);
     }
 
     /// The users of a call: one, or all.
-    pub(crate) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
+    pub(crate) fn selected_users(&self, user_id: Option<&str>) -> Result<Vec<String>> {
         match user_id {
             Some(user_id) => {
-                self.services.owner(user_id)?;
+                self.services.owner_of(user_id)?;
                 Ok(vec![user_id.to_owned()])
             }
             None => self.users(),
@@ -388,8 +394,8 @@ impl CallControl for WhileOpen<'_> {
         self.inner.deadline()
     }
 
-    fn progress(&self, step: &str, done: usize, total: usize) {
-        self.inner.progress(step, done, total);
+    fn report_progress(&self, step: &str, done: usize, total: usize) {
+        self.inner.report_progress(step, done, total);
     }
 }
 
@@ -408,7 +414,7 @@ impl std::ops::Deref for EngineHandle {
 impl Drop for EngineHandle {
     fn drop(&mut self) {
         let deadline = Instant::now() + DROP_TIMEOUT;
-        self.0.queue.stop(deadline);
-        self.0.snapshots.stop(deadline);
+        self.0.queue.stop_threads(deadline);
+        self.0.snapshots.stop_snapshots(deadline);
     }
 }

@@ -35,12 +35,12 @@ impl Engine {
         }
         self.check_open()?;
         if let Some(user_id) = user_id {
-            self.services.owner(user_id)?;
+            self.services.owner_of(user_id)?;
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         if self.services.has_background_work() && !self.services.read_only {
             // Opening a user queues the work that a crash interrupted.
-            for user_id in self.selected(user_id)? {
+            for user_id in self.selected_users(user_id)? {
                 self.known_user(&user_id, control)?;
             }
         }
@@ -58,11 +58,11 @@ impl Engine {
     fn is_idle(&self, user_id: Option<&str>) -> bool {
         let users = match user_id {
             Some(user_id) => self.users.get(user_id).into_iter().collect(),
-            None => self.users.all(),
+            None => self.users.open_users(),
         };
         users.iter().all(|user| {
             let learned = self.services.has_background_work()
-                || user.view.read().backlog.unlearned().is_empty();
+                || user.view.read().backlog.unlearned_episodes().is_empty();
             learned && !self.queue.is_busy_with(user) && user.turns.try_take().is_some()
         })
     }
@@ -75,7 +75,7 @@ impl Engine {
         let started = Instant::now();
         let mut report = RebuildReport::default();
         if let Some(user) = self.known_user(user_id, control)? {
-            count(&user, &mut report);
+            count_rebuilt(&user, &mut report);
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
@@ -94,7 +94,7 @@ impl Engine {
         self.check_writable()?;
         let started = Instant::now();
         let mut report = RebuildReport::default();
-        let users = self.selected(user_id)?;
+        let users = self.selected_users(user_id)?;
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
             let rebuilt =
@@ -103,11 +103,11 @@ impl Engine {
                 if !self.embed_rest(&user, control)? {
                     return Err(self.cannot_embed());
                 }
-                count(&user, &mut report);
+                count_rebuilt(&user, &mut report);
                 report.embedded = report.vectors;
-                user.replace_segment(&self.services.store, &self.services.indexing())?;
+                user.replace_segment(&self.services.store, &self.services.indexing_settings())?;
             }
-            self.services.callouts.progress(control, "users", done + 1, total);
+            self.services.callouts.report_progress(control, "users", done + 1, total);
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
@@ -126,11 +126,11 @@ impl Engine {
         self.check_writable()?;
         let started = Instant::now();
         let mut report = CompactReport::default();
-        let users = self.selected(user_id)?;
+        let users = self.selected_users(user_id)?;
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
             let compacted = self.with_user(&user_id, control, |user: &UserGuard| {
-                let _turn = user.turns.take(control)?;
+                let _turn = user.turns.take_turn(control)?;
                 let bytes = || {
                     LogKind::ALL.map(|kind| user.store.log_position(kind).bytes).iter().sum::<u64>()
                 };
@@ -143,7 +143,7 @@ impl Engine {
                 report.bytes_before += before;
                 report.bytes_after += after;
             }
-            self.services.callouts.progress(control, "users", done + 1, total);
+            self.services.callouts.report_progress(control, "users", done + 1, total);
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
@@ -151,11 +151,15 @@ impl Engine {
 
     /// Builds a user's view without the vectors on disk; `None` for an unknown user.
     fn rebuilt_user(&self, user_id: &str, control: &dyn CallControl) -> Result<Option<UserGuard>> {
-        let owner = self.services.owner(user_id)?;
+        let owner = self.services.owner_of(user_id)?;
         if let Some(user) = self.users.get(user_id) {
-            let turn = user.turns.take(control)?;
-            user.rebuild(KnownVectors::default(), &self.services.indexing(), control)?;
-            user.measure();
+            let turn = user.turns.take_turn(control)?;
+            user.rebuild_view(
+                KnownVectors::default(),
+                &self.services.indexing_settings(),
+                control,
+            )?;
+            user.measure_size();
             drop(turn);
             return Ok(Some(user));
         }
@@ -169,8 +173,8 @@ impl Engine {
         if !user.view.read().lacks_vectors() {
             return Ok(true);
         }
-        let _turn = user.turns.take(control)?;
-        let left = user.embed_missing(&self.services.indexing(), control)?;
+        let _turn = user.turns.take_turn(control)?;
+        let left = user.embed_missing(&self.services.indexing_settings(), control)?;
         Ok(left == 0 || !user.view.read().lacks_vectors())
     }
 
@@ -206,8 +210,8 @@ impl Engine {
         self.check_writable()?;
         let control = &WhileOpen { queue: &self.queue, inner: control };
         let mut pending = 0;
-        for user_id in self.selected(user_id)? {
-            let left = self.with_user(&user_id, control, |user| self.retry(user, control))?;
+        for user_id in self.selected_users(user_id)? {
+            let left = self.with_user(&user_id, control, |user| self.retry_user(user, control))?;
             pending += left.unwrap_or_default();
         }
         Ok(pending)
@@ -215,23 +219,23 @@ impl Engine {
 }
 
 impl Engine {
-    fn retry(&self, user: &UserGuard, control: &dyn CallControl) -> Result<usize> {
+    fn retry_user(&self, user: &UserGuard, control: &dyn CallControl) -> Result<usize> {
         if self.services.has_background_work() {
             retry_all(&self.services, user, control)?;
         } else {
             form_user(&self.services, user, BufferCut::Finished, control)?;
         }
         let missing = {
-            let _turn = user.turns.take(control)?;
-            user.embed_missing(&self.services.indexing(), control)?
+            let _turn = user.turns.take_turn(control)?;
+            user.embed_missing(&self.services.indexing_settings(), control)?
         };
         settle_letters(&self.services, user, missing)?;
         let view = user.view.read();
-        Ok(missing + view.backlog.unlearned().len() + view.backlog.pending_llm())
+        Ok(missing + view.backlog.unlearned_episodes().len() + view.backlog.pending_llm())
     }
 }
 
-fn count(user: &OpenUser, report: &mut RebuildReport) {
+fn count_rebuilt(user: &OpenUser, report: &mut RebuildReport) {
     let view = user.view.read();
     report.users += 1;
     report.records += view.messages.len() + view.episodes.len() + view.facts.len();

@@ -10,7 +10,9 @@ use crate::engine::memory::listing::{ListingPage, RecordKind};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::user::{OpenUser, UserGuard};
 use crate::engine::writing::edit::check_known;
-use crate::engine::writing::erase::{delete_records, preview_deletion, unknown, update_text};
+use crate::engine::writing::erase::{
+    delete_records, preview_deletion, unknown_record, update_text,
+};
 use crate::engine::writing::form::{BufferCut, form_user, mark_session};
 use crate::engine::writing::ingest::{append_batch, check_messages, embed_messages, next_step};
 use crate::engine::writing::secrets::hide_secrets;
@@ -39,7 +41,7 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<AddReport> {
         self.check_writable()?;
-        let owner = self.services.owner(user_id)?;
+        let owner = self.services.owner_of(user_id)?;
         check_messages(&self.services, &messages)?;
         let secrets = hide_secrets(self.services.config.secrets, &mut messages)?;
         let mut report = AddReport { secrets, ..AddReport::default() };
@@ -76,25 +78,25 @@ impl Engine {
             report.deleted += added.deleted;
             report.message_ids.extend(added.ids);
             if added.edited == 0 && self.leaves_rest(&user, total, bytes) {
-                self.enqueue(&user);
+                self.enqueue_user(&user);
             } else {
                 report.episodes.extend(self.follow_up(&user, control)?);
             }
-            self.services.callouts.progress(control, "messages", done, total);
+            self.services.callouts.report_progress(control, "messages", done, total);
         }
         report.duplicates = total - report.messages_added - report.edited - report.deleted;
         {
             let view = user.view.read();
-            report.buffered = view.backlog.buffer().len();
-            report.pending_semantic = view.backlog.unlearned().len();
+            report.buffered = view.backlog.buffered_slots().len();
+            report.pending_semantic = view.backlog.unlearned_episodes().len();
         }
         self.finish_addition(user_id, &user);
         Ok(report)
     }
 
     fn finish_addition(&self, user_id: &str, user: &UserGuard) {
-        user.measure();
-        self.snapshots.note(&self.services, user);
+        user.measure_size();
+        self.snapshots.note_user(&self.services, user);
         if user.uses.is_due() {
             // Uses can be counted again, so a failure here does not fail the call.
             let saved = user.save_uses(&self.services.store);
@@ -128,7 +130,7 @@ impl Engine {
                 // Not under the turn: its holder may be waiting for a model.
                 embed_messages(&self.services, user, control)?;
             }
-            self.enqueue(user);
+            self.enqueue_user(user);
             return Ok(Vec::new());
         }
         let episodes = form_user(&self.services, user, BufferCut::Finished, control)?;
@@ -195,7 +197,7 @@ impl Engine {
         let control = &WhileOpen { queue: &self.queue, inner: control };
         let episodes = form_user(&self.services, user, cut, control)?;
         if self.services.has_background_work() {
-            self.enqueue(user);
+            self.enqueue_user(user);
         }
         Ok(episodes)
     }
@@ -217,7 +219,7 @@ impl Engine {
             return Err(Error::invalid("content is empty"));
         }
         let update = |user: &UserGuard| update_text(&self.services, user, id, content, control);
-        self.with_user(user_id, control, update)?.ok_or_else(|| unknown(id))
+        self.with_user(user_id, control, update)?.ok_or_else(|| unknown_record(id))
     }
 
     /// Deletes a record with all its versions and everything derived from it.
@@ -252,7 +254,7 @@ impl Engine {
         ids: &[String],
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
-        self.delete_chosen(user_id, named(ids), control)
+        self.delete_chosen(user_id, select_ids(ids), control)
     }
 
     /// Reports the records that [`Engine::delete_all`] would remove and rewrite; changes nothing.
@@ -265,7 +267,7 @@ impl Engine {
         ids: &[String],
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
-        self.preview_deletion(user_id, named(ids), control)
+        self.preview_deletion(user_id, select_ids(ids), control)
     }
 
     /// Deletes the records of these kinds that a filter admits, as [`Engine::delete`] does, in one
@@ -280,7 +282,7 @@ impl Engine {
         kinds: &[RecordKind],
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
-        self.delete_chosen(user_id, admitted(filter, kinds)?, control)
+        self.delete_chosen(user_id, select_admitted(filter, kinds)?, control)
     }
 
     /// Reports the records that [`Engine::delete_where`] would remove and rewrite; changes nothing.
@@ -294,7 +296,7 @@ impl Engine {
         kinds: &[RecordKind],
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
-        self.preview_deletion(user_id, admitted(filter, kinds)?, control)
+        self.preview_deletion(user_id, select_admitted(filter, kinds)?, control)
     }
 
     fn preview_deletion(
@@ -318,7 +320,7 @@ impl Engine {
             let report = delete_records(&self.services, user, &choose, control)?;
             // A model is asked again about what it wrote from deleted messages.
             if self.services.has_background_work() {
-                self.enqueue(user);
+                self.enqueue_user(user);
             }
             Ok(report)
         };
@@ -338,7 +340,7 @@ impl Engine {
     ) -> Result<DeleteReport> {
         self.services.callouts.refuse_inside("delete_user_data")?;
         self.check_writable()?;
-        let owner = self.services.owner(user_id)?;
+        let owner = self.services.owner_of(user_id)?;
         let mut report = DeleteReport::default();
         // A user who can't be opened, say because of another model's cache, is deleted without
         // counts.
@@ -347,11 +349,11 @@ impl Engine {
             (report.messages, report.episodes, report.semantic_memories) =
                 (view.messages.len(), view.episodes.len(), view.facts.len());
         }
-        let cell = self.users.cell(user_id);
-        let _turn = cell.take(control)?;
+        let cell = self.users.user_cell(user_id);
+        let _turn = cell.take_turn(control)?;
         self.close_for_good(user_id, control)?;
         self.services.ledger.forget_user(user_id);
-        self.services.counters.forget(user_id);
+        self.services.counters.forget_user(user_id);
         report.files = self.services.store.erase_user(&owner)?;
         Ok(report)
     }
@@ -362,11 +364,11 @@ impl Engine {
         let Some(guard) = self.users.get(user_id) else { return Ok(()) };
         // Background work stops, even during a model's call.
         guard.place.leaving.store(true, Ordering::SeqCst);
-        let turn = guard.turns.take(control);
+        let turn = guard.turns.take_turn(control);
         let outcome = turn.map(|turn| {
             guard.writer.lock().gone = true;
-            self.queue.forget(&guard);
-            let forgotten = self.users.forget(user_id);
+            self.queue.forget_user(&guard);
+            let forgotten = self.users.forget_user(user_id);
             drop(turn);
             forgotten
         });
@@ -383,7 +385,7 @@ impl Engine {
         if let Err(error) = user.wait_until_free(control) {
             user.writer.lock().gone = false;
             user.place.leaving.store(false, Ordering::SeqCst);
-            self.enqueue(&UserGuard::new(&user));
+            self.enqueue_user(&UserGuard::new(&user));
             self.users.put_back(user);
             return Err(error);
         }
@@ -393,12 +395,12 @@ impl Engine {
 }
 
 /// Chooses the records with these ids.
-fn named(ids: &[String]) -> impl Fn(&OpenUser) -> Vec<AnyRecord> {
-    |user| ids.iter().filter_map(|id| user.find(id)).collect()
+fn select_ids(ids: &[String]) -> impl Fn(&OpenUser) -> Vec<AnyRecord> {
+    |user| ids.iter().filter_map(|id| user.find_record(id)).collect()
 }
 
 /// Chooses the records of these kinds that a filter admits.
-fn admitted(
+fn select_admitted(
     filter: &RecordFilter,
     kinds: &[RecordKind],
 ) -> Result<impl Fn(&OpenUser) -> Vec<AnyRecord>> {
@@ -415,6 +417,6 @@ fn admitted(
     };
     Ok(move |user: &OpenUser| {
         let view = user.view.read();
-        kinds.iter().flat_map(|kind| view.page(*kind, &page)).collect()
+        kinds.iter().flat_map(|kind| view.listing_page(*kind, &page)).collect()
     })
 }

@@ -8,11 +8,11 @@ use crate::model::UnreadableRow;
 
 /// Runs `work`; a panic becomes an `Internal` error. The engine can continue: a panic does not
 /// poison its locks, and logs are written before the view changes.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     caught_and(|| {}, work)
 }
 
-/// As [`caught`]; calls `unreadable` if a record of a snapshot could not be read.
+/// As [`catch_panic`]; calls `unreadable` if a record of a snapshot could not be read.
 pub(crate) fn caught_and<T>(
     unreadable: impl FnOnce(),
     work: impl FnOnce() -> Result<T>,
@@ -21,12 +21,12 @@ pub(crate) fn caught_and<T>(
         if panic.is::<UnreadableRow>() {
             unreadable();
         }
-        Err(described(&*panic))
+        Err(panic_error(&*panic))
     })
 }
 
 /// The message of the panic is left out: it may quote a text.
-fn described(panic: &(dyn Any + Send)) -> Error {
+fn panic_error(panic: &(dyn Any + Send)) -> Error {
     if panic.is::<UnreadableRow>() {
         return Error::internal("a record of the snapshot can't be read: the file was changed")
             .with_hint("call again: the logs are read instead of the snapshot");

@@ -65,24 +65,24 @@ impl UserRegistry {
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
-    pub fn open(
+    pub fn open_user(
         &self,
         services: &EngineServices,
         user_id: &str,
         missing: MissingUser,
         control: &dyn CallControl,
     ) -> Result<FoundUser> {
-        let owner = services.owner(user_id)?;
+        let owner = services.owner_of(user_id)?;
         let stale = match self.get(user_id) {
-            Some(user) => match user.refresh(&services.indexing(), control)? {
+            Some(user) => match user.refresh_view(&services.indexing_settings(), control)? {
                 LogFreshness::Current => return Ok(FoundUser::Open(user)),
                 LogFreshness::Followed => return Ok(FoundUser::Followed(user)),
                 LogFreshness::Outdated => Some(user),
             },
             None => None,
         };
-        let cell = self.cell(user_id);
-        let turn = cell.take(control)?;
+        let cell = self.user_cell(user_id);
+        let turn = cell.take_turn(control)?;
         // Another thread may have opened the user meanwhile.
         let current = self.get(user_id);
         if let Some(user) =
@@ -92,19 +92,19 @@ impl UserRegistry {
         }
         if missing == MissingUser::Ignore && !services.store.has_files(&owner)? {
             stale.iter().for_each(UserGuard::give_up);
-            self.forget(user_id);
+            self.forget_user(user_id);
             return Ok(FoundUser::Nobody);
         }
         let outdated = stale.as_ref().map(|stale| &***stale);
         outdated.iter().for_each(|stale| stale.store.let_go());
         let trusted = !self.distrusted.lock().contains(user_id);
-        let indexing = services.indexing();
+        let indexing = services.indexing_settings();
         let memory =
             UserMemory::open(&services.store, owner, &indexing, outdated, trusted, control)?;
         let user = Arc::new(OpenUser::new(memory, &self.memory));
-        stale.iter().for_each(|stale| user.uses.add(stale.uses.take()));
+        stale.iter().for_each(|stale| user.uses.add_counts(stale.uses.take_counts()));
         let guard = UserGuard::new(&user);
-        self.touch(&user);
+        self.touch_user(&user);
         {
             let mut users = self.users.lock();
             if self.closed.load(Ordering::SeqCst) {
@@ -114,30 +114,30 @@ impl UserRegistry {
         }
         stale.iter().for_each(UserGuard::give_up);
         drop(turn);
-        self.evict(services);
+        self.evict_users(services);
         Ok(FoundUser::Opened(guard, stale))
     }
 
     pub fn get(&self, user_id: &str) -> Option<UserGuard> {
         let users = self.users.lock();
         let user = users.get(user_id)?;
-        self.touch(user);
+        self.touch_user(user);
         Some(UserGuard::new(user))
     }
 
-    pub fn all(&self) -> Vec<UserGuard> {
+    pub fn open_users(&self) -> Vec<UserGuard> {
         self.users.lock().values().map(UserGuard::new).collect()
     }
 
     /// The cell of a user, open or not.
-    pub fn cell(&self, user_id: &str) -> UserCell<'_> {
+    pub fn user_cell(&self, user_id: &str) -> UserCell<'_> {
         let mut cells = self.cells.lock();
         let turns = Arc::clone(cells.entry(user_id.to_owned()).or_default());
         UserCell { users: self, user_id: user_id.to_owned(), turns }
     }
 
     /// Takes a user out of memory; the next call opens it again.
-    pub fn forget(&self, user_id: &str) -> Option<Arc<OpenUser>> {
+    pub fn forget_user(&self, user_id: &str) -> Option<Arc<OpenUser>> {
         self.users.lock().remove(user_id)
     }
 
@@ -147,7 +147,7 @@ impl UserRegistry {
     }
 
     /// Takes all users out of memory; none can be opened again.
-    pub fn close(&self) -> Vec<Arc<OpenUser>> {
+    pub fn close_users(&self) -> Vec<Arc<OpenUser>> {
         let mut users = self.users.lock();
         self.closed.store(true, Ordering::SeqCst);
         users.drain().map(|(_, user)| user).collect()
@@ -156,7 +156,7 @@ impl UserRegistry {
     /// Closes users with a damaged snapshot, so that the next call reads their logs. A user in use
     /// stays open; a later call that meets the damage closes it.
     pub fn leave_unsound(&self, services: &EngineServices) {
-        let unsound = self.all().into_iter().filter(|user| user.is_unsound());
+        let unsound = self.open_users().into_iter().filter(|user| user.is_unsound());
         for owner in unsound.map(|user| user.owner.clone()) {
             log::warn!("ignoring a snapshot that another program changed");
             self.distrusted.lock().insert(owner.user.clone());
@@ -179,13 +179,13 @@ impl UserRegistry {
         self.memory_bytes() < budget_of(services) / 2
     }
 
-    fn touch(&self, user: &OpenUser) {
+    fn touch_user(&self, user: &OpenUser) {
         user.last_used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Closes the least recently used users without a guard until a tenth of the budget is free, so
     /// that not every opening has to evict.
-    fn evict(&self, services: &EngineServices) {
+    fn evict_users(&self, services: &EngineServices) {
         let (budget, before) = (budget_of(services), self.memory_bytes());
         if before <= budget {
             return;
@@ -201,7 +201,10 @@ impl UserRegistry {
                 break;
             }
             self.close_idle(&id, |idle| {
-                if idle.save_for_next_opening(&services.store, &services.indexing()).is_err() {
+                if idle
+                    .save_for_next_opening(&services.store, &services.indexing_settings())
+                    .is_err()
+                {
                     // Without the cache the next opening computes the vectors again.
                     services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
                 }
@@ -219,7 +222,7 @@ impl UserRegistry {
 
     /// Closes a user without a guard, unless another thread opens, erases or evicts this user.
     fn close_idle(&self, user_id: &str, save: impl FnOnce(&OpenUser)) {
-        let cell = self.cell(user_id);
+        let cell = self.user_cell(user_id);
         let Some(_turn) = cell.turns.try_take() else { return };
         let idle = {
             let mut users = self.users.lock();
@@ -252,11 +255,11 @@ impl UserCell<'_> {
     /// # Errors
     /// `Interrupted`; `InvalidInput` from a callable that a holder of any cell waits for: two
     /// holders would otherwise wait for each other.
-    pub fn take(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
+    pub fn take_turn(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
         if self.users.cells.lock().values().any(|turns| turns.is_held_here()) {
             return Err(called_inside("an operation that opens or erases a user"));
         }
-        self.turns.take(control)
+        self.turns.take_turn(control)
     }
 }
 

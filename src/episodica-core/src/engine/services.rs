@@ -55,11 +55,11 @@ impl EngineServices {
         self.llm.as_ref().is_none_or(|model| model.is_available())
     }
 
-    pub fn owner(&self, user_id: &str) -> Result<Owner> {
+    pub fn owner_of(&self, user_id: &str) -> Result<Owner> {
         Owner::new(&self.tenant, user_id)
     }
 
-    pub fn indexing(&self) -> IndexingSettings<'_> {
+    pub fn indexing_settings(&self) -> IndexingSettings<'_> {
         IndexingSettings {
             config: &self.config,
             factory: &*self.vectors,

@@ -5,7 +5,7 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::reading::forgetting::{ForgettingPlan, ForgettingPolicy};
 use crate::engine::writing::archive::{ArchiveChange, shelve_records};
-use crate::engine::writing::erase::unknown;
+use crate::engine::writing::erase::unknown_record;
 use crate::error::Result;
 
 impl Engine {
@@ -25,7 +25,7 @@ impl Engine {
         let uses = user.use_counts(&self.services.store)?;
         let now = self.services.clock.now();
         let view = user.view.read();
-        Ok(policy.apply(&view, &uses, now))
+        Ok(policy.apply_policy(&view, &uses, now))
     }
 
     /// Hides episodes and facts from searches, contexts and listings. `get`, `history`, exports and
@@ -39,7 +39,7 @@ impl Engine {
         ids: &[String],
         control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
-        self.shelve(user_id, ids, ArchiveChange::Archive, control)
+        self.change_archived(user_id, ids, ArchiveChange::Archive, control)
     }
 
     /// Restores archived records and expired facts.
@@ -52,10 +52,10 @@ impl Engine {
         ids: &[String],
         control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
-        self.shelve(user_id, ids, ArchiveChange::Restore, control)
+        self.change_archived(user_id, ids, ArchiveChange::Restore, control)
     }
 
-    fn shelve(
+    fn change_archived(
         &self,
         user_id: &str,
         ids: &[String],
@@ -66,9 +66,9 @@ impl Engine {
         let Some(first) = ids.first() else { return Ok(Vec::new()) };
         let records = self.with_user(user_id, control, |user| {
             let records = shelve_records(&self.services, user, ids, shelving, control)?;
-            user.measure();
+            user.measure_size();
             Ok(records)
         })?;
-        records.ok_or_else(|| unknown(first))
+        records.ok_or_else(|| unknown_record(first))
     }
 }

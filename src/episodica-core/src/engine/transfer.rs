@@ -10,7 +10,7 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::user::UserGuard;
 use crate::engine::writing::close::close_fact;
 use crate::engine::writing::deleted::{DeletedMarks, is_deleted};
-use crate::engine::writing::erase::unknown;
+use crate::engine::writing::erase::unknown_record;
 use crate::engine::writing::import::{ImportedRecords, ParsedImport, import_all};
 use crate::engine::writing::keep::keep_side;
 use crate::engine::writing::remember::{RememberedFact, StatedFact, remember_fact, told_id};
@@ -48,7 +48,7 @@ impl Engine {
         }
         self.with_user_or_new(user_id, control, |user| {
             let fact = remember_fact(&self.services, user, statement.clone(), control)?;
-            user.measure();
+            user.measure_size();
             Ok(fact)
         })
     }
@@ -65,8 +65,8 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<bool> {
         let asked = self.with_user(user_id, control, |user| {
-            let _writer = user.lock_writer(&self.services.indexing())?;
-            let marks = DeletedMarks::read(&self.services, user)?;
+            let _writer = user.lock_writer(&self.services.indexing_settings())?;
+            let marks = DeletedMarks::read_marks(&self.services, user)?;
             Ok(is_deleted(&marks, user, &told_id(&user.owner, source)))
         });
         asked.map(Option::unwrap_or_default)
@@ -83,8 +83,8 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<Vec<String>> {
         let asked = self.with_user(user_id, control, |user| {
-            let _writer = user.lock_writer(&self.services.indexing())?;
-            let marks = DeletedMarks::read(&self.services, user)?;
+            let _writer = user.lock_writer(&self.services.indexing_settings())?;
+            let marks = DeletedMarks::read_marks(&self.services, user)?;
             ids.retain(|id| is_deleted(&marks, user, id));
             Ok(std::mem::take(&mut ids))
         });
@@ -106,7 +106,7 @@ impl Engine {
     ) -> Result<Arc<SemanticMemory>> {
         self.check_writable()?;
         let close = |user: &UserGuard| close_fact(&self.services, user, id, at, control);
-        self.with_user(user_id, control, close)?.ok_or_else(|| unknown(id))
+        self.with_user(user_id, control, close)?.ok_or_else(|| unknown_record(id))
     }
 
     /// Stores which side of a link the user keeps. `New` ends the earlier fact when the later words
@@ -125,7 +125,7 @@ impl Engine {
         self.with_user(user_id, control, |user| {
             keep_side(&self.services, user, [old, new], side, control)
         })?
-        .ok_or_else(|| unknown(new))
+        .ok_or_else(|| unknown_record(new))
     }
 
     /// Adds the records of an export that the user lacks, with their ids and versions. What the
@@ -141,14 +141,15 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<ImportReport> {
         self.check_writable()?;
-        let mut parsed = ParsedImport::read(imported, &self.services.owner(user_id)?, path)?;
+        let mut parsed =
+            ParsedImport::parse_records(imported, &self.services.owner_of(user_id)?, path)?;
         if imported.is_empty() {
             return Ok(ImportReport::default());
         }
         self.with_user_or_new(user_id, control, |user| {
             let report = import_all(&self.services, user, &mut parsed, imported, path, control)?;
             if self.services.has_background_work() {
-                self.enqueue(user);
+                self.enqueue_user(user);
             }
             Ok(report)
         })
@@ -195,7 +196,7 @@ impl Engine {
                 control.check()?;
                 report.bytes += copy_user(store, copy, &owner)?.bytes;
                 report.users += 1;
-                services.callouts.progress(control, "users", done + 1, total);
+                services.callouts.report_progress(control, "users", done + 1, total);
             }
             Ok(())
         })?;
@@ -214,11 +215,11 @@ impl Engine {
             let ends = || {
                 let open = (owner.tenant == self.services.tenant && !self.services.read_only)
                     .then(|| self.users.get(&owner.user))??;
-                let _writer = open.lock_writer(&self.services.indexing()).ok()?;
+                let _writer = open.lock_writer(&self.services.indexing_settings()).ok()?;
                 Some(LogKind::ALL.map(|kind| open.store.log_position(kind).bytes))
             };
             backup.copy_user(store, &owner, ends)?;
-            self.services.callouts.progress(control, "users", done + 1, total);
+            self.services.callouts.report_progress(control, "users", done + 1, total);
         }
         Ok(())
     }

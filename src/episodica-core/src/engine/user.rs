@@ -61,7 +61,7 @@ impl OpenUser {
             holders: Arc::default(),
             size: UserSize { own: AtomicUsize::new(0), total: Arc::clone(total) },
         };
-        user.measure();
+        user.measure_size();
         user
     }
 
@@ -70,8 +70,8 @@ impl OpenUser {
         self.size.own.load(Ordering::Relaxed)
     }
 
-    pub fn measure(&self) {
-        self.size.set(self.view.read().heap_bytes() + BYTES_PER_USER);
+    pub fn measure_size(&self) {
+        self.size.set_bytes(self.view.read().heap_bytes() + BYTES_PER_USER);
     }
 
     /// True if no guard is held.
@@ -190,7 +190,7 @@ struct UserSize {
 }
 
 impl UserSize {
-    fn set(&self, bytes: usize) {
+    fn set_bytes(&self, bytes: usize) {
         let before = self.own.swap(bytes, Ordering::Relaxed);
         self.total.fetch_add(bytes, Ordering::Relaxed);
         self.total.fetch_sub(before, Ordering::Relaxed);
@@ -199,6 +199,6 @@ impl UserSize {
 
 impl Drop for UserSize {
     fn drop(&mut self) {
-        self.set(0);
+        self.set_bytes(0);
     }
 }

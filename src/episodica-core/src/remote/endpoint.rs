@@ -134,7 +134,7 @@ impl RemoteEndpoint {
         }
         for setting in self.settings() {
             let value = setting.default.as_f64().unwrap_or(f64::NAN);
-            setting.bounds.check(setting.name, value, value)?;
+            setting.bounds.check_value(setting.name, value, value)?;
         }
         Ok(url)
     }

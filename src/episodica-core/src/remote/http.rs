@@ -32,7 +32,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
 fn http_runtime() -> Result<&'static Runtime> {
-    let place = RUNTIME.place();
+    let place = RUNTIME.process_cell();
     if place.get().is_none() {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

@@ -310,7 +310,7 @@ fn keys_that_no_header_can_hold_are_refused_without_being_shown() {
     };
     let error = RemoteService::new(&endpoint).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Config);
-    assert!(!error.chain().contains("sk-"));
+    assert!(!error.cause_chain().contains("sk-"));
     assert!(
         RemoteService::new(&RemoteEndpoint::new("https://localhost:1/v1")).is_ok(),
         "certificates of the system"
@@ -319,5 +319,5 @@ fn keys_that_no_header_can_hold_are_refused_without_being_shown() {
         proxy: Some(SecretText::new("::pass word")),
         ..RemoteEndpoint::new("http://localhost:1")
     };
-    assert!(!RemoteService::new(&proxied).err().unwrap().chain().contains("pass"));
+    assert!(!RemoteService::new(&proxied).err().unwrap().cause_chain().contains("pass"));
 }

@@ -83,7 +83,7 @@ impl BackupRun {
     fn begin_at(root: Option<&Path>, target: &Path) -> Result<Self> {
         let taken = |text: &str| {
             Err(Error::invalid(text)
-                .at(target, None)
+                .at_path(target, None)
                 .with_hint("name a directory that does not exist yet"))
         };
         let parent = parent_of(target);
@@ -191,7 +191,7 @@ impl BackupRun {
         end: Option<u64>,
     ) -> Result<Option<(PathBuf, u64)>> {
         let inside = path.strip_prefix(layout.root()).map_err(|_| {
-            Error::internal("a file of the store lies outside of it").at(path, None)
+            Error::internal("a file of the store lies outside of it").at_path(path, None)
         })?;
         let to = self.staging.join(inside);
         let source = match from.read_from(path, 0) {

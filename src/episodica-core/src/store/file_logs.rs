@@ -228,7 +228,7 @@ fn check_header(shared: &SharedStore, owner: &Owner, path: &Path) -> Result<()> 
                 header.user_id, header.tenant, owner.user
             );
             Err(Error::new(ErrorKind::CorruptStore, message)
-                .at(path, Some(1))
+                .at_path(path, Some(1))
                 .with_hint("rename the file to its user's name, or move it away"))
         }
         _ => Ok(()),

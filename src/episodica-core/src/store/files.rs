@@ -212,7 +212,7 @@ pub(crate) fn io_error(context: &str, path: &Path, source: io::Error) -> Error {
             "move away the directory, FIFO, socket or device that has the name",
         ),
     };
-    Error::new(ErrorKind::CorruptStore, message).at(path, None).with_hint(hint)
+    Error::new(ErrorKind::CorruptStore, message).at_path(path, None).with_hint(hint)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(super) fn check_version(
              into the file"
         );
         Error::new(ErrorKind::CorruptStore, "the version of the store can't be read")
-            .at(&path, Some(1))
+            .at_path(&path, Some(1))
             .caused_by(error)
             .with_hint(hint)
     })?;
@@ -46,7 +46,7 @@ pub(super) fn check_version(
             format.format_version, format.created_by
         );
         return Err(Error::new(ErrorKind::UnsupportedFormat, message)
-            .at(&path, None)
+            .at_path(&path, None)
             .with_hint("update episodica"));
     }
     Ok(Some(format.format_version))
@@ -87,5 +87,7 @@ fn refuse_foreign(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<()>
         "`episodica --store NEW import {}` copies its memories into a new store",
         layout.root().display()
     );
-    Err(Error::new(ErrorKind::UnsupportedFormat, message).at(layout.root(), None).with_hint(hint))
+    Err(Error::new(ErrorKind::UnsupportedFormat, message)
+        .at_path(layout.root(), None)
+        .with_hint(hint))
 }

@@ -101,7 +101,7 @@ pub(super) fn acquire_lock(
         }
         if Instant::now() >= deadline {
             let holder = LockHolder::last_holder(backend, &path);
-            return Err(locked_error("the store is", holder).at(layout.root(), None).with_hint(
+            return Err(locked_error("the store is", holder).at_path(layout.root(), None).with_hint(
                 "close it there first, or open this one read-only with `LightweightSearchSystem`",
             ));
         }

@@ -137,7 +137,7 @@ impl UserLocks {
             }
             if Instant::now() >= deadline {
                 let holder = LockHolder::last_holder(&*self.backend, path);
-                return Err(locked_error(what, holder).at(path, None).with_hint(
+                return Err(locked_error(what, holder).at_path(path, None).with_hint(
                     "if that process was stopped, continue it (`kill -CONT`) or end it; nothing \
                      was written here",
                 ));

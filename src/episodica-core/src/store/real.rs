@@ -86,7 +86,7 @@ impl LockFile {
         options.read(true).write(true).create(true).truncate(false);
         for_owner(&mut options);
         // A child forked in between would share the file without having it in its list.
-        fork::make(|| {
+        fork::make_locked(|| {
             let file = open_regular(&mut options, path)?.into_file();
             Ok(Self { path: path.to_owned(), _registered: RegisteredFile::new(&file), file })
         })

@@ -36,7 +36,7 @@ pub(super) fn open_directory(shared: &mut SharedStore, clock: &dyn Clock) -> Res
     if let Some(name) = backend.network_file_system(&root) {
         let message = format!("caches can't be kept over a network: the directory is on {name}");
         return Err(Error::new(ErrorKind::Io, message)
-            .at(&root, None)
+            .at_path(&root, None)
             .with_hint("name a directory of a local disk in `EPISODICA_CACHE`"));
     }
     shared.holder = LockHolder::this_process(clock.now()).lock_line()?.into();

@@ -319,7 +319,7 @@ fn append_bytes(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> io::Res
 
 fn write_error(path: &Path, source: io::Error) -> Error {
     Error::new(ErrorKind::Io, "a repeatable request can't be noted")
-        .at(path, None)
+        .at_path(path, None)
         .caused_by(source.to_string())
         .with_hint("make room or move away what stands there; requests without a key need no note")
 }

@@ -357,7 +357,7 @@ impl Segment {
             self.footer.model
         );
         let error = Error::new(ErrorKind::EmbeddingMismatch, context);
-        Err(error.at(&self.path, None).with_hint(
+        Err(error.at_path(&self.path, None).with_hint(
             "call `rebuild_indices` to embed everything with the new model, or open the store \
              with the old one",
         ))

@@ -87,7 +87,7 @@ impl SharedStore {
             OpenMode::ReadWrite => self.root.check_directory(&*self.backend),
             OpenMode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
-                    .at(self.layout.root(), None))
+                    .at_path(self.layout.root(), None))
             }
         }
     }

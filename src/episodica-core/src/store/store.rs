@@ -346,7 +346,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     if let Some(name) = backend.network_file_system(&root) {
         let message =
             format!("a store can't be written over a network: the directory is on {name}");
-        return Err(Error::new(ErrorKind::Io, message).at(&root, None).with_hint(
+        return Err(Error::new(ErrorKind::Io, message).at_path(&root, None).with_hint(
             "locks and lengths of files can't be relied on there: put the store on a local disk, \
              or into PostgreSQL",
         ));

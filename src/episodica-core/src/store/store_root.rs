@@ -47,7 +47,7 @@ impl StoreRoot {
         }
         let message = "the directory of the store was moved or removed while it was open";
         Err(Error::new(ErrorKind::Io, message)
-            .at(&self.path, None)
+            .at_path(&self.path, None)
             .with_hint("close the store and open it at its new place; nothing was written"))
     }
 

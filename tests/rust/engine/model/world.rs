@@ -260,7 +260,11 @@ impl World {
         }
         self.faults += u64::from(self.disk.failures() > 0 && failing);
         if let Err(error) = outcome {
-            assert!(failing && error.kind() != ErrorKind::Internal, "{op:?}: {}", error.chain());
+            assert!(
+                failing && error.kind() != ErrorKind::Internal,
+                "{op:?}: {}",
+                error.cause_chain()
+            );
         }
         self.disk.heal();
     }

@@ -206,9 +206,10 @@ fn a_refused_text_is_found_and_named() {
     let error = embedder.embed_texts(&["a", "bb", "ccc", "the secret", "eeeee"]).unwrap_err();
     assert_eq!(error.to_string(), "cannot embed item `4`");
     assert!(
-        error.chain().contains("status `400` (too_long)") && !error.chain().contains("secret"),
+        error.cause_chain().contains("status `400` (too_long)")
+            && !error.cause_chain().contains("secret"),
         "{}",
-        error.chain()
+        error.cause_chain()
     );
     assert!(embedder.is_available(), "the server lives");
 }

@@ -223,7 +223,7 @@ fn unsupported_error(what: &str, value: impl Display, path: &Path) -> Error {
 }
 
 pub(super) fn folder_error(context: impl Into<String>, path: &Path) -> Error {
-    Error::new(ErrorKind::Embedding, context).at(path, None)
+    Error::new(ErrorKind::Embedding, context).at_path(path, None)
 }
 
 pub(super) fn io_error(path: &Path, error: std::io::Error) -> Error {

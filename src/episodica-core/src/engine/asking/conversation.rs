@@ -48,7 +48,7 @@ pub(crate) enum QuestionOutcome {
 }
 
 impl QuestionOutcome {
-    pub fn reply(self) -> Option<ModelReply> {
+    pub fn into_reply(self) -> Option<ModelReply> {
         match self {
             Self::Answered(reply) => Some(reply),
             Self::Outage | Self::Refused => None,
@@ -82,9 +82,9 @@ pub(crate) fn ask_meanwhile<T>(user: &OpenUser, ask: impl FnOnce() -> Result<T>)
         overtaken.store(0, Ordering::SeqCst);
         return ask();
     }
-    let steps = user.steps();
-    let answer = user.turns.lend(ask);
-    if user.steps() != steps {
+    let steps = user.step_count();
+    let answer = user.turns.lend_turn(ask);
+    if user.step_count() != steps {
         overtaken.fetch_add(1, Ordering::SeqCst);
         return Err(Error::new(ErrorKind::Conflict, "records were changed meanwhile"));
     }
@@ -99,7 +99,7 @@ pub fn model_session<'a>(
     control: &'a dyn CallControl,
 ) -> Option<ModelSession<'a>> {
     let model = &**services.llm.as_ref()?;
-    let (asked, erasures) = (QuestionTrace::default(), user.notes.lock().closings());
+    let (asked, erasures) = (QuestionTrace::default(), user.notes.lock().close_count());
     Some(ModelSession { services, user, control, model, asked, erasures })
 }
 
@@ -133,9 +133,9 @@ impl ModelSession<'_> {
     ///
     /// # Errors
     /// `Interrupted` only.
-    pub fn ask(&mut self, prompt: &ChatPrompt) -> Result<QuestionOutcome> {
+    pub fn ask_model(&mut self, prompt: &ChatPrompt) -> Result<QuestionOutcome> {
         self.control.check()?;
-        let outcome = self.answer(prompt);
+        let outcome = self.request_answer(prompt);
         if self.services.config.trace {
             let step = self.trace_step(prompt, &outcome);
             self.asked.0.push(step);
@@ -145,7 +145,7 @@ impl ModelSession<'_> {
             Err(failure) if failure.error.kind() == ErrorKind::Interrupted => Err(failure.error),
             Err(failure) => {
                 self.services.counters.note_failure(Some(&self.user.owner.user), &failure.error);
-                self.count("answers_refused", u64::from(failure.refused));
+                self.count_event("answers_refused", u64::from(failure.refused));
                 if failure.silent {
                     // An empty answer is neither an outage, which would delay other questions, nor
                     // a refusal.
@@ -165,12 +165,12 @@ impl ModelSession<'_> {
     }
 
     /// Begins questions about the records as they were after this number of erasures.
-    pub fn begin(&mut self, erasures: u64) {
+    pub fn begin_questions(&mut self, erasures: u64) {
         self.erasures = erasures;
     }
 
     /// The limits of the model's context window.
-    pub fn budget(&self) -> WindowBudget {
+    pub fn window_budget(&self) -> WindowBudget {
         WindowBudget::for_window(self.model.context_window())
     }
 
@@ -180,39 +180,39 @@ impl ModelSession<'_> {
     }
 
     /// Adds to a counter of repairs and fallbacks.
-    pub fn count(&self, name: &'static str, times: u64) {
-        self.services.counters.count(name, times);
+    pub fn count_event(&self, name: &'static str, times: u64) {
+        self.services.counters.count_event(name, times);
     }
 
     /// Notes an unusable answer: `health` is degraded after several in a row.
-    pub fn unusable(&self, reason: &'static str) {
+    pub fn note_unusable(&self, reason: &'static str) {
         self.services.counters.llm_unusable.fetch_add(1, Ordering::Relaxed);
-        self.doubtful(reason);
+        self.note_doubtful(reason);
     }
 
     /// Notes an answer that is used, but poor.
-    pub fn doubtful(&self, reason: &'static str) {
-        self.count(reason, 1);
-        let times = self.services.counters.times(reason);
+    pub fn note_doubtful(&self, reason: &'static str) {
+        self.count_event(reason, 1);
+        let times = self.services.counters.event_count(reason);
         let text = format!("the model's answer is unusable: {reason}, {times} so far");
         let error = Error::new(ErrorKind::Llm, text);
         self.services.counters.note_unusable(Some(&self.user.owner.user), &error);
     }
 
     /// Notes a usable answer.
-    pub fn believe(&self) {
+    pub fn note_usable(&self) {
         self.services.counters.llm_unusable.store(0, Ordering::Relaxed);
     }
 
     /// Caches a usable answer, so that the same question is never paid for twice.
-    pub fn keep(&self, reply: &ModelReply) {
+    pub fn cache_reply(&self, reply: &ModelReply) {
         if !self.services.config.llm_cache || reply.cached {
             return;
         }
         let Some(_hold) = self.user.hold_to_note() else { return };
         let mut notes = self.user.notes.lock();
         // An answer may repeat words that were erased since its question was written.
-        if notes.is_gone() || notes.closings() != self.erasures {
+        if notes.is_gone() || notes.close_count() != self.erasures {
             return;
         }
         let answer = CachedAnswer {
@@ -253,7 +253,7 @@ impl ModelSession<'_> {
         }
     }
 
-    fn answer(&self, prompt: &ChatPrompt) -> Result<ModelReply, Box<NoAnswer>> {
+    fn request_answer(&self, prompt: &ChatPrompt) -> Result<ModelReply, Box<NoAnswer>> {
         let (model, ledger) = (self.model, &self.services.ledger);
         let failing = &self.services.counters.llm_failing;
         let user_id = Some(self.user.owner.user.as_str());
@@ -267,7 +267,7 @@ impl ModelSession<'_> {
             let (text, model) = (known.text, known.model);
             return Ok(ModelReply { text, model, tokens: 0, cached: true, hash });
         }
-        let _pass = self.services.gate.enter(self.control)?;
+        let _pass = self.services.gate.acquire_permit(self.control)?;
         match model.complete_prompt(prompt, self.control) {
             Ok(answer) => {
                 failing.store(false, Ordering::Relaxed);

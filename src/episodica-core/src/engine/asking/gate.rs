@@ -28,7 +28,7 @@ impl CallGate {
     ///
     /// # Errors
     /// The error of `control` when the caller gives up.
-    pub fn enter(&self, control: &dyn CallControl) -> Result<CallPermit<'_>> {
+    pub fn acquire_permit(&self, control: &dyn CallControl) -> Result<CallPermit<'_>> {
         let mut free = self.free.lock();
         while *free == 0 {
             self.left.wait_for(&mut free, PATIENCE);

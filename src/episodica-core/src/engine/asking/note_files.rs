@@ -15,18 +15,18 @@ pub(crate) struct NoteFiles {
 
 impl NoteFiles {
     /// Closes the files; the next use opens them again.
-    pub fn close(&mut self) {
+    pub fn close_files(&mut self) {
         (self.answers, self.trace) = (None, None);
         self.closings += 1;
     }
 
-    pub fn closings(&self) -> u64 {
+    pub fn close_count(&self) -> u64 {
         self.closings
     }
 
     /// Closes the files for good: the user is deleted.
     pub fn close_for_good(&mut self) {
-        self.close();
+        self.close_files();
         self.gone = true;
     }
 

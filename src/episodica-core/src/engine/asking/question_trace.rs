@@ -8,12 +8,12 @@ pub(crate) struct QuestionTrace(pub Vec<TraceStep>);
 
 impl QuestionTrace {
     /// Adds the trace of another record.
-    pub fn extend(&mut self, other: Self) {
+    pub fn add_trace(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
     /// Adds the ids of the records that were made from the answers.
-    pub fn about(mut self, ids: &[String]) -> Self {
+    pub fn with_ids(mut self, ids: &[String]) -> Self {
         self.0.iter_mut().for_each(|step| step.ids.extend(ids.iter().cloned()));
         self
     }

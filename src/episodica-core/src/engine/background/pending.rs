@@ -86,7 +86,7 @@ fn take_turn(
     while services.llm.is_some() && Instant::now() < until {
         if let turn @ TurnHolder::Mine(_) = user.store.try_turn()? {
             // The previous holder may have formed memories.
-            user.refresh(&services.indexing(), control)?;
+            user.refresh_view(&services.indexing_settings(), control)?;
             return Ok(Some(turn));
         }
         control.check()?;
@@ -103,24 +103,24 @@ fn work_on_once(
 ) -> Result<WorkOutcome> {
     let _turn_among_processes = take_turn(services, user, control)?;
     {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         follow_edits(services, user, control)?;
     }
     // A model finds boundaries without vectors, so a remote embedder gets the messages later,
     // together with their episodes.
     let embeds_first = services.llm.is_none() || services.embedder.is_local();
     if embeds_first {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         embed_messages(services, user, control)?;
     }
     let closing = user.view.read().backlog.closing_sessions().clone();
     for session in closing {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         form_episodes(services, user, BufferCut::Session(&session), control)?;
     }
     loop {
         let formed = {
-            let _turn = user.turns.take(control)?;
+            let _turn = user.turns.take_turn(control)?;
             form_some(services, user, BufferCut::Finished, control)?
         };
         while learn_next(services, user, control)? {
@@ -136,7 +136,7 @@ fn work_on_once(
         }
     }
     {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         settle_sessions(services, user, control)?;
     }
     let needs_model = write_again(services, user, PendingRetry::Outages, control)?;
@@ -145,9 +145,9 @@ fn work_on_once(
         return Ok(WorkOutcome::Lingers);
     }
     let missing = {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         embed_messages(services, user, control)?;
-        user.embed_missing(&services.indexing(), control)?
+        user.embed_missing(&services.indexing_settings(), control)?
     };
     Ok(match (missing, needs_model) {
         (1.., _) => WorkOutcome::Failed,
@@ -160,7 +160,7 @@ fn work_on_once(
 /// more may follow, and one request embeds them all.
 fn waits_for_more(user: &OpenUser) -> bool {
     let view = user.view.read();
-    let (waiting, all) = (view.backlog.unembedded().len(), view.messages.len());
+    let (waiting, all) = (view.backlog.unembedded_slots().len(), view.messages.len());
     let before = user.progress.lingered.swap(all, Ordering::Relaxed);
     (1..WORTH_A_REQUEST).contains(&waiting) && before != all
 }
@@ -172,7 +172,7 @@ fn learn_next(
     user: &OpenUser,
     control: &dyn CallControl,
 ) -> Result<bool> {
-    let _turn = user.turns.take(control)?;
+    let _turn = user.turns.take_turn(control)?;
     let Some(episode) = unlearned_episodes(user).into_iter().next() else { return Ok(false) };
     match model_session(services, user, control) {
         Some(mut conversation) => learn_by_model(services, &mut conversation, &episode)?,
@@ -199,8 +199,8 @@ fn write_again(
         if !services.is_model_available() {
             return Ok(true);
         }
-        let _turn = user.turns.take(control)?;
-        let basis = user.basis();
+        let _turn = user.turns.take_turn(control)?;
+        let basis = user.decision_basis();
         let current = |episode: &Arc<Episode>| {
             let view = user.view.read();
             view.episodes.by_id(&episode.episode_id).filter(|now| is_by_rules(now)).cloned()
@@ -222,13 +222,14 @@ fn write_again(
         }
         unanswered |= answered < asked;
     }
-    let relearn: Vec<String> = user.view.read().backlog.relearn().iter().cloned().collect();
+    let relearn: Vec<String> =
+        user.view.read().backlog.episodes_to_relearn().iter().cloned().collect();
     for id in relearn {
         if !services.is_model_available() {
             return Ok(true);
         }
-        let _turn = user.turns.take(control)?;
-        let waits = || user.view.read().backlog.relearn().contains(&id);
+        let _turn = user.turns.take_turn(control)?;
+        let waits = || user.view.read().backlog.episodes_to_relearn().contains(&id);
         let episode = user.view.read().episodes.by_id(&id).cloned();
         if let Some(episode) = episode.filter(|_| waits()) {
             learn_by_model(services, &mut conversation, &episode)?;
@@ -247,7 +248,7 @@ fn write_over(
     text: ComposedEpisode,
     basis: DecisionBasis,
 ) -> Result<Option<Arc<Episode>>> {
-    write_trace(services, user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
+    write_trace(services, user, text.asked.with_ids(std::slice::from_ref(&episode.episode_id)));
     if text.provenance.fallback == OUTAGE || text.provenance.fallback == episode.provenance.fallback
     {
         return Ok(None);
@@ -262,7 +263,7 @@ fn write_over(
         revision: episode.revision + 1,
         ..(**episode).clone()
     });
-    services.counters.count("episodes_written_again", 1);
+    services.counters.count_event("episodes_written_again", 1);
     log::info!("{} wrote an episode again after the rules", rewritten.provenance.method);
     let written = std::slice::from_ref(&rewritten);
     user.progress.keep_stated(written, vec![text.stated]);
@@ -273,9 +274,9 @@ fn write_over(
 /// Episodes that the model is to write again, in the order of their slots.
 fn unwritten_episodes(user: &OpenUser, retry: PendingRetry) -> Vec<Arc<Episode>> {
     let view = user.view.read();
-    let (unwritten, refused) = (view.backlog.unwritten(), view.backlog.refused());
+    let (unwritten, refused) = (view.backlog.unwritten_episodes(), view.backlog.refused_episodes());
     let ids = unwritten.iter().chain(refused.iter().filter(|_| retry == PendingRetry::All));
-    let mut slots: Vec<u32> = ids.filter_map(|id| view.episodes.slot(id)).collect();
+    let mut slots: Vec<u32> = ids.filter_map(|id| view.episodes.slot_by_id(id)).collect();
     slots.sort_unstable();
     slots.dedup();
     let episodes = slots.into_iter().filter_map(|slot| view.episodes.get(slot).cloned());
@@ -293,18 +294,18 @@ pub(crate) fn resume_work(
     control: &dyn CallControl,
 ) -> Result<()> {
     {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         follow_edits(services, user, control)?;
     }
     let (closing, has_unlearned) = {
         let view = user.view.read();
-        (view.backlog.closing_sessions().clone(), !view.backlog.unlearned().is_empty())
+        (view.backlog.closing_sessions().clone(), !view.backlog.unlearned_episodes().is_empty())
     };
     for session in closing {
         form_user(services, user, BufferCut::Session(&session), control)?;
     }
     if has_unlearned {
-        let _turn = user.turns.take(control)?;
+        let _turn = user.turns.take_turn(control)?;
         decide_anew(services, control, || learn_by_rules(services, user, control))?;
         settle_sessions(services, user, control)?;
     }
@@ -340,8 +341,8 @@ pub(crate) fn give_up_vectors(services: &EngineServices, user: &OpenUser) {
     };
     let missing = user.view.read().without_vector();
     let letters: Vec<DeadLetter> =
-        missing.iter().map(|one| letter(&one.id, one.field.kind())).collect();
-    services.counters.count("dead_letters", letters.len() as u64);
+        missing.iter().map(|one| letter(&one.id, one.field.kind_name())).collect();
+    services.counters.count_event("dead_letters", letters.len() as u64);
     if !letters.is_empty() {
         log::error!(
             "{} records could not be indexed and wait for retry_pending: {error}",
@@ -351,7 +352,7 @@ pub(crate) fn give_up_vectors(services: &EngineServices, user: &OpenUser) {
     if letters.is_empty() || user.place.leaving.load(Ordering::SeqCst) {
         return;
     }
-    let Ok(_writer) = user.lock_writer(&services.indexing()) else { return };
+    let Ok(_writer) = user.lock_writer(&services.indexing_settings()) else { return };
     let outcome = services.store.dead_letters(&user.owner).and_then(|(mut log, known)| {
         let new: Vec<DeadLetter> = letters
             .into_iter()
@@ -373,7 +374,7 @@ pub(crate) fn settle_letters(
     if missing > 0 {
         return Ok(());
     }
-    let _writer = user.lock_writer(&services.indexing())?;
+    let _writer = user.lock_writer(&services.indexing_settings())?;
     let (mut letters, known) = services.store.dead_letters(&user.owner)?;
     if known.is_empty() { Ok(()) } else { letters.remove_replayed(&|_| true) }
 }

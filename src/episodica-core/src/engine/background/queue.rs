@@ -15,7 +15,7 @@ use crate::engine::background::work_status::{WorkOutcome, WorkStatus};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::control::CallControl;
-use crate::engine::panics::caught;
+use crate::engine::panics::catch_panic;
 use crate::engine::services::EngineServices;
 use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
@@ -87,12 +87,12 @@ impl CallControl for BackgroundControl<'_> {
 
 impl WorkQueue {
     /// Queues the user's pending work, and starts a thread if all are busy.
-    pub fn enqueue(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
+    pub fn enqueue_user(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
         let mut state = self.state.lock();
         if self.stopping.load(Ordering::SeqCst) {
             return;
         }
-        state.push(user);
+        state.push_user(user);
         // Without calls to wait for, more threads would only take turns.
         let most = if services.derives_alone() { 1 } else { services.config.llm_concurrency };
         if state.line.len() > state.idle && state.threads < most {
@@ -101,7 +101,7 @@ impl WorkQueue {
             let thread = std::thread::Builder::new().name(name);
             // If the thread can't start, the next call tries again; `retry_pending` needs no
             // thread.
-            if thread.spawn(move || serve(&services, &queue)).is_ok() {
+            if thread.spawn(move || serve_queue(&services, &queue)).is_ok() {
                 state.threads += 1;
             }
         }
@@ -149,7 +149,7 @@ impl WorkQueue {
     }
 
     /// Removes a user from every list; running work stops by itself.
-    pub fn forget(&self, user: &UserGuard) {
+    pub fn forget_user(&self, user: &UserGuard) {
         let mut state = self.state.lock();
         let QueueState { line, later, parked, failures, probes, .. } = &mut *state;
         let is_other = |other: &UserGuard| !other.is_same(user);
@@ -163,7 +163,7 @@ impl WorkQueue {
 
     /// Stops the threads and waits for them until `deadline`. A thread whose model call does not
     /// return is abandoned: it can no longer write.
-    pub fn stop(&self, deadline: Instant) {
+    pub fn stop_threads(&self, deadline: Instant) {
         self.stopping.store(true, Ordering::SeqCst);
         self.changed.notify_all();
         let mut state = self.state.lock();
@@ -204,17 +204,17 @@ impl WorkQueue {
     }
 
     /// Records the outcome of work; `true` if it failed after the last of [`RETRY_SECONDS`].
-    fn finish(&self, user: &UserGuard, outcome: WorkOutcome) -> bool {
+    fn record_outcome(&self, user: &UserGuard, outcome: WorkOutcome) -> bool {
         let mut state = self.state.lock();
         state.running = state.running.saturating_sub(1);
         let again = std::mem::take(&mut *user.place.standing.lock()) == WorkStatus::Again;
-        let failures = take(&mut state.failures, user).unwrap_or(0);
-        let probe = take(&mut state.probes, user);
+        let failures = take_counts(&mut state.failures, user).unwrap_or(0);
+        let probe = take_counts(&mut state.probes, user);
         let mut gave_up = false;
         if !user.place.leaving.load(Ordering::SeqCst) && !self.stopping.load(Ordering::SeqCst) {
-            gave_up = !state.plan(user, outcome, failures, probe);
+            gave_up = !state.plan_attempt(user, outcome, failures, probe);
             if again {
-                state.push(user);
+                state.push_user(user);
             }
         }
         drop(state);
@@ -228,7 +228,7 @@ impl QueueState {
         !self.line.is_empty() || self.running > 0 || !self.later.is_empty()
     }
 
-    fn push(&mut self, user: &UserGuard) {
+    fn push_user(&mut self, user: &UserGuard) {
         let mut standing = user.place.standing.lock();
         match *standing {
             WorkStatus::Idle => {
@@ -242,7 +242,7 @@ impl QueueState {
 
     /// Plans the next attempt. Returns `false` once in a series of failures, after the last of
     /// [`RETRY_SECONDS`]: the records without a vector get dead letters then.
-    fn plan(
+    fn plan_attempt(
         &mut self,
         user: &UserGuard,
         outcome: WorkOutcome,
@@ -252,7 +252,7 @@ impl QueueState {
         let after = |seconds: u64| Instant::now() + Duration::from_secs(seconds);
         match outcome {
             WorkOutcome::More => {
-                self.push(user);
+                self.push_user(user);
                 true
             }
             WorkOutcome::Lingers => {
@@ -307,7 +307,7 @@ impl QueueState {
     fn queue_due(&mut self, is_model_available: &dyn Fn() -> bool) {
         let now = Instant::now();
         for waiting in take_due(&mut self.later, now) {
-            self.push(&waiting.user);
+            self.push_user(&waiting.user);
             self.failures.push((waiting.user, waiting.count));
         }
         if self.parked.iter().any(|waiting| waiting.due <= now) {
@@ -315,11 +315,11 @@ impl QueueState {
             for waiting in take_due(&mut self.parked, now) {
                 match (waiting.needs_model, is_model_available) {
                     (false, _) => {
-                        self.push(&waiting.user);
+                        self.push_user(&waiting.user);
                         self.failures.push((waiting.user, waiting.count));
                     }
                     (true, true) => {
-                        self.push(&waiting.user);
+                        self.push_user(&waiting.user);
                         self.probes.push((waiting.user, waiting.count));
                     }
                     (true, false) => self.parked.push(waiting),
@@ -336,18 +336,18 @@ fn take_due(waiting: &mut Vec<DelayedUser>, now: Instant) -> Vec<DelayedUser> {
 }
 
 /// Removes the counts of a user; returns the highest.
-fn take(counts: &mut Vec<(UserGuard, u64)>, user: &UserGuard) -> Option<u64> {
+fn take_counts(counts: &mut Vec<(UserGuard, u64)>, user: &UserGuard) -> Option<u64> {
     counts.extract_if(.., |(other, _)| other.is_same(user)).map(|(_, count)| count).max()
 }
 
 /// Serves the queue until it stops or the engine is dropped.
-fn serve(services: &Weak<EngineServices>, queue: &WorkQueue) {
-    work(services, queue);
+fn serve_queue(services: &Weak<EngineServices>, queue: &WorkQueue) {
+    serve_users(services, queue);
     queue.state.lock().threads -= 1;
     queue.changed.notify_all();
 }
 
-fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
+fn serve_users(services: &Weak<EngineServices>, queue: &WorkQueue) {
     let is_model_available =
         || services.upgrade().is_some_and(|services| services.is_model_available());
     while !queue.stopping.load(Ordering::SeqCst) {
@@ -356,7 +356,7 @@ fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
         let Some(services) = services.upgrade() else { return };
         let control = BackgroundControl { queue, user: &user };
         let is_crowded = || !queue.state.lock().line.is_empty();
-        let outcome = match caught(|| work_on(&services, &user, &control, &is_crowded)) {
+        let outcome = match catch_panic(|| work_on(&services, &user, &control, &is_crowded)) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Closed) => {
                 WorkOutcome::Done
@@ -366,9 +366,9 @@ fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
                 WorkOutcome::Failed
             }
         };
-        user.measure();
+        user.measure_size();
         let settled = outcome == WorkOutcome::Done && queue.has_failed(&user);
-        if queue.finish(&user, outcome) {
+        if queue.record_outcome(&user, outcome) {
             give_up_vectors(&services, &user);
         }
         if settled && let Err(error) = settle_letters(&services, &user, 0) {

@@ -47,8 +47,8 @@ struct DueSnapshot {
 
 impl SnapshotSchedule {
     /// Notes that a user has new records.
-    pub fn note(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
-        if services.read_only || !user.is_snapshot_due(&services.indexing()) {
+    pub fn note_user(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
+        if services.read_only || !user.is_snapshot_due(&services.indexing_settings()) {
             return;
         }
         let (now, weak) = (Instant::now(), user.downgrade());
@@ -62,12 +62,12 @@ impl SnapshotSchedule {
             let (own, services) = (Arc::clone(self), Arc::downgrade(services));
             let thread = std::thread::Builder::new().name("episodica-snapshots".to_owned());
             // If the thread can't start, closing takes the snapshot.
-            state.is_running = thread.spawn(move || own.serve(&services)).is_ok();
+            state.is_running = thread.spawn(move || own.serve_schedule(&services)).is_ok();
         }
     }
 
     /// Takes no further snapshots; waits until `deadline` for the one under way.
-    pub fn stop(&self, deadline: Instant) {
+    pub fn stop_snapshots(&self, deadline: Instant) {
         self.stopping.store(true, Ordering::SeqCst);
         let mut state = self.state.lock();
         while state.is_running && Instant::now() < deadline {
@@ -75,17 +75,17 @@ impl SnapshotSchedule {
         }
     }
 
-    fn serve(&self, services: &Weak<EngineServices>) {
+    fn serve_schedule(&self, services: &Weak<EngineServices>) {
         while !self.stopping.load(Ordering::SeqCst) {
             std::thread::sleep(LOOK);
             let Some(services) = services.upgrade() else { break };
             let due = match self.next() {
                 Some(due) => due,
-                None if self.end() => return,
+                None if self.end_if_idle() => return,
                 None => continue,
             };
             let Some(user) = due.upgrade() else { continue };
-            take(&services, &UserGuard::new(&user));
+            take_snapshot(&services, &UserGuard::new(&user));
         }
         let mut state = self.state.lock();
         state.is_running = false;
@@ -94,7 +94,7 @@ impl SnapshotSchedule {
     }
 
     /// Ends the thread if nothing is due.
-    fn end(&self) -> bool {
+    fn end_if_idle(&self) -> bool {
         let mut state = self.state.lock();
         let ends = state.due.is_empty();
         state.is_running = !ends;
@@ -120,12 +120,12 @@ impl SnapshotSchedule {
     }
 }
 
-fn take(services: &EngineServices, user: &UserGuard) {
+fn take_snapshot(services: &EngineServices, user: &UserGuard) {
     if user.place.leaving.load(Ordering::SeqCst) {
         return;
     }
     let started = Instant::now();
-    match user.save_snapshot_now(&services.store, &services.indexing()) {
+    match user.save_snapshot_now(&services.store, &services.indexing_settings()) {
         Ok(()) => log::debug!("a snapshot was taken in {:.3} s", started.elapsed().as_secs_f64()),
         // The logs are safe; the next opening takes longer.
         Err(error) => services.counters.note_failure(Some(&user.owner.user), &error),

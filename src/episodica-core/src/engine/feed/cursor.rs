@@ -15,11 +15,11 @@ pub(super) struct FeedCursor {
 }
 
 impl FeedCursor {
-    pub fn places(&self, user: &str) -> UserPlaces {
+    pub fn user_places(&self, user: &str) -> UserPlaces {
         self.users.get(user).copied().unwrap_or_default()
     }
 
-    pub fn put(&mut self, user: &str, places: UserPlaces) {
+    pub fn set_places(&mut self, user: &str, places: UserPlaces) {
         if places.logs.iter().all(|place| place.bytes == 0) {
             self.users.remove(user);
         } else {
@@ -30,7 +30,7 @@ impl FeedCursor {
     /// The cursor as text: [`FORM`] and hexadecimal digits. The digits encode, for each user, the
     /// length of the id, the id, the generation, and for each log the offset and (unless that is 0)
     /// the checksum. Numbers are in LEB128, checksums in four bytes.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut bytes = Vec::new();
         for (user, places) in &self.users {
             put_number(&mut bytes, user.len() as u64);
@@ -49,7 +49,7 @@ impl FeedCursor {
 
     /// # Errors
     /// `InvalidInput` for a malformed cursor.
-    pub fn read(text: &str) -> Result<Self> {
+    pub fn from_text(text: &str) -> Result<Self> {
         Self::parse(text).ok_or_else(|| {
             let shown: String = text.chars().take(80).collect();
             Error::invalid(format!("not a cursor: `{shown}`"))

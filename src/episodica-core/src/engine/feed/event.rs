@@ -97,7 +97,7 @@ pub struct ChangeEvent {
 
 impl ChangeEvent {
     /// An event without texts.
-    pub(crate) fn of(change: ChangeKind, id: impl Into<String>, at: Moment) -> Self {
+    pub(crate) fn without_texts(change: ChangeKind, id: impl Into<String>, at: Moment) -> Self {
         Self {
             cursor: String::new(),
             at,

@@ -60,7 +60,7 @@ impl<'a> UnreadLines<'a> {
     }
 
     /// The places up to which everything is reported.
-    pub fn places(&self) -> UserPlaces {
+    pub fn reported_places(&self) -> UserPlaces {
         self.places
     }
 
@@ -73,18 +73,18 @@ impl<'a> UnreadLines<'a> {
     }
 
     /// Reads the lines of the three logs.
-    pub fn read(&mut self, behind: &[LinesAfter; 3]) -> Result<()> {
+    pub fn read_logs(&mut self, behind: &[LinesAfter; 3]) -> Result<()> {
         for kind in LogKind::ALL {
             let lines = &behind[kind as usize];
             match kind {
-                LogKind::Semantic => self.facts(lines)?,
+                LogKind::Semantic => self.report_facts(lines)?,
                 LogKind::Messages | LogKind::Episodes => {
                     let read = |(place, line)| (place, LogEntry::from_line(self.owner, kind, line));
                     let entries: Vec<_> = lines.whole_lines().map(read).collect();
                     self.note_archived(&entries)?;
                     self.note_words(&entries)?;
                     for (place, entry) in entries {
-                        self.take(kind, place, entry);
+                        self.report_line(kind, place, entry);
                     }
                 }
             }
@@ -145,29 +145,29 @@ impl<'a> UnreadLines<'a> {
     }
 
     /// The event of a version of a message.
-    fn told(&mut self, message: Message) -> ChangeEvent {
+    fn message_event(&mut self, message: Message) -> ChangeEvent {
         let (id, change) = (message.message_id.clone(), ChangeKind::Message);
         let earlier = self.words.get_mut(&id);
         let earlier = earlier.map(|known| std::mem::replace(known, message.content.clone()));
         match message.edited_at {
-            None => ChangeEvent::of(change, id, message.timestamp),
+            None => ChangeEvent::without_texts(change, id, message.timestamp),
             Some(at) => ChangeEvent {
                 statement: message.content,
                 previous: earlier.filter(|words| !words.is_empty()),
                 evidence: vec![id.clone()],
                 reason: "edited".to_owned(),
-                ..ChangeEvent::of(change, id, at)
+                ..ChangeEvent::without_texts(change, id, at)
             },
         }
     }
 
     /// Reports a line that is an event of its own.
-    fn take(&mut self, kind: LogKind, place: LogPlace, entry: LogEntry) {
+    fn report_line(&mut self, kind: LogKind, place: LogPlace, entry: LogEntry) {
         self.places.logs[kind as usize] = place;
         match entry {
             LogEntry::Message(message) => {
-                let event = self.told(message);
-                self.push(event);
+                let event = self.message_event(message);
+                self.push_event(event);
             }
             LogEntry::Episode(episode) => {
                 let again = if episode.revision > 0 { "written again" } else { "" };
@@ -180,10 +180,10 @@ impl<'a> UnreadLines<'a> {
                     (true, None) => (ChangeKind::Restore, ""),
                     _ => (ChangeKind::Episode, again),
                 };
-                self.push(ChangeEvent {
+                self.push_event(ChangeEvent {
                     statement: episode.title,
                     reason: reason.to_owned(),
-                    ..ChangeEvent::of(
+                    ..ChangeEvent::without_texts(
                         change,
                         episode.episode_id,
                         episode.archived_at.unwrap_or(episode.created_at),
@@ -194,17 +194,20 @@ impl<'a> UnreadLines<'a> {
                 session_id,
                 state: SessionState::Closed,
                 at,
-            }) => self.push(ChangeEvent::of(ChangeKind::Session, session_id, at)),
+            }) => self.push_event(ChangeEvent::without_texts(ChangeKind::Session, session_id, at)),
             LogEntry::Removed(id) => {
                 let at = time_of(None, self.before, self.now);
                 let reason = "replaced by another record".to_owned();
-                self.push(ChangeEvent { reason, ..ChangeEvent::of(ChangeKind::Delete, id, at) });
+                self.push_event(ChangeEvent {
+                    reason,
+                    ..ChangeEvent::without_texts(ChangeKind::Delete, id, at)
+                });
             }
             LogEntry::Erased(noted) => {
                 let at = time_of(noted.at, self.before, self.now);
                 for mark in noted.gone {
                     let (event, places) =
-                        (ChangeEvent::of(ChangeKind::Delete, "", at), self.places);
+                        (ChangeEvent::without_texts(ChangeKind::Delete, "", at), self.places);
                     self.steps.push(FeedStep { event, places, mark: Some(mark) });
                 }
             }
@@ -212,35 +215,35 @@ impl<'a> UnreadLines<'a> {
         }
     }
 
-    fn push(&mut self, event: ChangeEvent) {
+    fn push_event(&mut self, event: ChangeEvent) {
         self.before = Some(event.at);
         self.steps.push(FeedStep { event, places: self.places, mark: None });
     }
 
-    fn facts(&mut self, lines: &LinesAfter) -> Result<()> {
+    fn report_facts(&mut self, lines: &LinesAfter) -> Result<()> {
         let kind = LogKind::Semantic;
         let read = |(place, line)| (place, LogEntry::from_line(self.owner, kind, line));
         let entries: Vec<(LogPlace, LogEntry)> = lines.whole_lines().map(read).collect();
-        let mut known = self.earlier(&entries)?;
+        let mut known = self.earlier_revisions(&entries)?;
         let mut ended: Option<EndedFact> = None;
         for (place, entry) in entries {
             let fact = match entry {
                 LogEntry::Fact(fact) => *fact,
                 LogEntry::State(StateRecord::Ignored { memory_id, source_messages, at }) => {
-                    self.settle(&mut ended);
+                    self.report_ended(&mut ended);
                     self.places.logs[kind as usize] = place;
                     let same = known.get(&memory_id).map(|fact| fact.content.clone());
-                    self.push(ChangeEvent {
+                    self.push_event(ChangeEvent {
                         statement: same.clone().unwrap_or_default(),
                         previous: same,
                         evidence: source_messages,
-                        ..ChangeEvent::of(ChangeKind::Ignore, memory_id, at)
+                        ..ChangeEvent::without_texts(ChangeKind::Ignore, memory_id, at)
                     });
                     continue;
                 }
                 other => {
-                    self.settle(&mut ended);
-                    self.take(kind, place, other);
+                    self.report_ended(&mut ended);
+                    self.report_line(kind, place, other);
                     continue;
                 }
             };
@@ -248,7 +251,7 @@ impl<'a> UnreadLines<'a> {
                 .as_ref()
                 .is_some_and(|ended| ended.fact.superseded_by.as_ref() == Some(&fact.memory_id));
             if !is_awaited {
-                self.settle(&mut ended);
+                self.report_ended(&mut ended);
             }
             let before = known.insert(fact.memory_id.clone(), fact.clone());
             let is_ended = before.as_ref().is_some_and(|before| is_superseded_now(before, &fact));
@@ -256,7 +259,7 @@ impl<'a> UnreadLines<'a> {
                 match known.get(by).cloned() {
                     Some(successor) => {
                         self.places.logs[kind as usize] = place;
-                        self.push(superseded(&successor, &fact));
+                        self.push_event(superseded_event(&successor, &fact));
                     }
                     // The successor's line follows; both lines are one event.
                     None => ended = Some(EndedFact { fact, place }),
@@ -265,28 +268,31 @@ impl<'a> UnreadLines<'a> {
             }
             self.places.logs[kind as usize] = place;
             let event = match (ended.take(), before) {
-                (Some(ended), _) => superseded(&fact, &ended.fact),
-                (None, before) => changed(before.as_ref(), &fact),
+                (Some(ended), _) => superseded_event(&fact, &ended.fact),
+                (None, before) => changed_event(before.as_ref(), &fact),
             };
-            self.push(event);
+            self.push_event(event);
         }
         Ok(())
     }
 
     /// Reports an ended fact whose successor is missing.
-    fn settle(&mut self, ended: &mut Option<EndedFact>) {
+    fn report_ended(&mut self, ended: &mut Option<EndedFact>) {
         let Some(EndedFact { fact, place }) = ended.take() else { return };
         self.places.logs[LogKind::Semantic as usize] = place;
         let by = fact.superseded_by.clone().unwrap_or_default();
-        self.push(ChangeEvent {
+        self.push_event(ChangeEvent {
             previous: Some(fact.content.clone()),
             previous_id: Some(fact.memory_id.clone()),
-            ..ChangeEvent::of(ChangeKind::Supersede, by, fact.updated_at)
+            ..ChangeEvent::without_texts(ChangeKind::Supersede, by, fact.updated_at)
         });
     }
 
     /// For each fact that these lines change or name, its latest revision before them.
-    fn earlier(&self, entries: &[(LogPlace, LogEntry)]) -> Result<HashMap<String, SemanticMemory>> {
+    fn earlier_revisions(
+        &self,
+        entries: &[(LogPlace, LogEntry)],
+    ) -> Result<HashMap<String, SemanticMemory>> {
         let mut wanted: HashSet<&str> = HashSet::new();
         for (_, entry) in entries {
             match entry {
@@ -330,26 +336,26 @@ fn is_superseded_now(before: &SemanticMemory, now: &SemanticMemory) -> bool {
     now.superseded_by.is_some() && now.superseded_by != before.superseded_by
 }
 
-fn about(change: ChangeKind, fact: &SemanticMemory) -> ChangeEvent {
+fn fact_event(change: ChangeKind, fact: &SemanticMemory) -> ChangeEvent {
     ChangeEvent {
         statement: fact.content.clone(),
         evidence: fact.source_messages.clone(),
-        ..ChangeEvent::of(change, &fact.memory_id, fact.updated_at)
+        ..ChangeEvent::without_texts(change, &fact.memory_id, fact.updated_at)
     }
 }
 
-fn superseded(by: &SemanticMemory, ended: &SemanticMemory) -> ChangeEvent {
+fn superseded_event(by: &SemanticMemory, ended: &SemanticMemory) -> ChangeEvent {
     ChangeEvent {
         previous: Some(ended.content.clone()),
         previous_id: Some(ended.memory_id.clone()),
         at: ended.updated_at,
-        ..about(ChangeKind::Supersede, by)
+        ..fact_event(ChangeKind::Supersede, by)
     }
 }
 
 /// The event between two revisions of a fact.
-fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent {
-    let Some(before) = before else { return about(ChangeKind::Add, now) };
+fn changed_event(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent {
+    let Some(before) = before else { return fact_event(ChangeKind::Add, now) };
     let gained = now.source_messages.len() > before.source_messages.len();
     let (change, reason) = match (before.is_open(), now.is_open()) {
         _ if now.content != before.content => (ChangeKind::Update, None),
@@ -365,7 +371,7 @@ fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent
         (false, true) => (ChangeKind::Update, Some("current again")),
         _ => (ChangeKind::Update, Some("other details")),
     };
-    let event = ChangeEvent { previous: Some(before.content.clone()), ..about(change, now) };
+    let event = ChangeEvent { previous: Some(before.content.clone()), ..fact_event(change, now) };
     match reason {
         Some(reason) => ChangeEvent { reason: reason.to_owned(), ..event },
         None => event,

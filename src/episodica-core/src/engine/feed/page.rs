@@ -63,7 +63,7 @@ pub(crate) fn events_of(
         services,
         cursor: match cursor {
             None | Some(LATEST) => FeedCursor::default(),
-            Some(text) => FeedCursor::read(text)?,
+            Some(text) => FeedCursor::from_text(text)?,
         },
         events: Vec::new(),
         limit,
@@ -77,11 +77,11 @@ pub(crate) fn events_of(
         }
     };
     for user in users {
-        let owner = services.owner(&user)?;
+        let owner = services.owner_of(&user)?;
         if cursor == Some(LATEST) {
-            page.skip(&owner)?;
+            page.skip_user(&owner)?;
         } else if page.events.len() < limit {
-            page.read(&owner)?;
+            page.read_user(&owner)?;
         }
     }
     Ok(page.finish())
@@ -98,7 +98,7 @@ struct FeedPage<'a> {
 
 impl FeedPage<'_> {
     fn finish(mut self) -> EventPage {
-        let cursor = self.cursor.text();
+        let cursor = self.cursor.to_text();
         if let Some(last) = self.events.last_mut()
             && last.cursor.is_empty()
         {
@@ -108,24 +108,24 @@ impl FeedPage<'_> {
     }
 
     /// Moves the cursor to the end of a user's logs.
-    fn skip(&mut self, owner: &Owner) -> Result<()> {
+    fn skip_user(&mut self, owner: &Owner) -> Result<()> {
         let ends = self.services.store.log_ends(owner)?;
         let places = self.services.store.last_places(owner, &ends)?;
-        self.cursor.put(&owner.user, places);
-        self.settle(owner, ends, places);
+        self.cursor.set_places(&owner.user, places);
+        self.settle_places(owner, ends, places);
         Ok(())
     }
 
-    fn settle(&self, owner: &Owner, ends: LogEnds, places: UserPlaces) {
+    fn settle_places(&self, owner: &Owner, ends: LogEnds, places: UserPlaces) {
         self.services.feed.settled.lock().insert(owner.user.clone(), (ends, places));
     }
 
     /// Adds the events after the cursor in a user's logs.
-    fn read(&mut self, owner: &Owner) -> Result<()> {
+    fn read_user(&mut self, owner: &Owner) -> Result<()> {
         let services = self.services;
         loop {
             let ends = services.store.log_ends(owner)?;
-            let places = self.cursor.places(&owner.user);
+            let places = self.cursor.user_places(&owner.user);
             if ends.is_nobody() {
                 if self.cursor.users.contains_key(&owner.user) {
                     self.begin_anew(owner);
@@ -145,19 +145,19 @@ impl FeedPage<'_> {
                 LogLook::Lines(placed, behind) => {
                     let now = services.clock.now();
                     let mut tail = UnreadLines::new(&services.store, owner, placed, now);
-                    tail.read(&behind)?;
-                    let (end, has_more) = (tail.places(), tail.has_more());
+                    tail.read_logs(&behind)?;
+                    let (end, has_more) = (tail.reported_places(), tail.has_more());
                     for step in tail.into_steps() {
                         // The events of one line share a place, so a page can't end between them.
-                        let is_next = step.places != self.cursor.places(&owner.user);
+                        let is_next = step.places != self.cursor.user_places(&owner.user);
                         if self.events.len() >= self.limit && is_next {
                             return Ok(());
                         }
-                        self.take(owner, step);
+                        self.take_step(owner, step);
                     }
-                    self.cursor.put(&owner.user, end);
+                    self.cursor.set_places(&owner.user, end);
                     if !has_more {
-                        self.settle(owner, ends, end);
+                        self.settle_places(owner, ends, end);
                         return Ok(());
                     }
                 }
@@ -174,23 +174,23 @@ impl FeedPage<'_> {
         let at = self.services.clock.now();
         let event = ChangeEvent {
             user_id: owner.user.clone(),
-            ..ChangeEvent::of(ChangeKind::Delete, "", at)
+            ..ChangeEvent::without_texts(ChangeKind::Delete, "", at)
         };
-        self.push(event);
+        self.push_event(event);
     }
 
-    fn take(&mut self, owner: &Owner, step: FeedStep) {
-        self.cursor.put(&owner.user, step.places);
+    fn take_step(&mut self, owner: &Owner, step: FeedStep) {
+        self.cursor.set_places(&owner.user, step.places);
         let mut event = ChangeEvent { user_id: owner.user.clone(), ..step.event };
         if let Some(mark) = step.mark {
             event.id = self.services.feed.deleted_id(&mark);
         }
-        self.push(event);
+        self.push_event(event);
     }
 
-    fn push(&mut self, event: ChangeEvent) {
+    fn push_event(&mut self, event: ChangeEvent) {
         let is_short = self.cursor.users.len() <= MAX_USERS_PER_EVENT;
-        let cursor = if is_short { self.cursor.text() } else { String::new() };
+        let cursor = if is_short { self.cursor.to_text() } else { String::new() };
         self.events.push(ChangeEvent { cursor, ..event });
     }
 }

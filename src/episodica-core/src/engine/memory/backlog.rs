@@ -87,7 +87,7 @@ impl UserBacklog {
     }
 
     /// Newer versions of messages that do not hold yet, oldest first, by id.
-    pub fn edits(&self) -> &AwaitedEdits {
+    pub fn awaited_edits(&self) -> &AwaitedEdits {
         &self.edits
     }
 
@@ -115,7 +115,7 @@ impl UserBacklog {
 
     /// The facts of an episode were learned up to a revision; `pending_llm` if the rules learned
     /// them because the model failed.
-    pub fn learned(&mut self, id: &str, revision: u32, pending_llm: bool) {
+    pub fn mark_learned(&mut self, id: &str, revision: u32, pending_llm: bool) {
         if self.unlearned.get(id).is_some_and(|waiting| *waiting <= revision) {
             self.unlearned.remove(id);
         }
@@ -125,7 +125,7 @@ impl UserBacklog {
     /// Takes up a note of learning.
     pub fn note_learned(&mut self, note: &StateRecord) {
         if let StateRecord::Learned { episode_id, revision, pending_llm, .. } = note {
-            self.learned(episode_id, *revision, *pending_llm);
+            self.mark_learned(episode_id, *revision, *pending_llm);
         }
     }
 
@@ -163,28 +163,28 @@ impl UserBacklog {
     }
 
     /// Slots of messages in no episode, in ascending order.
-    pub fn buffer(&self) -> &BTreeSet<u32> {
+    pub fn buffered_slots(&self) -> &BTreeSet<u32> {
         &self.buffer
     }
 
     /// Slots of messages without a vector, in ascending order.
-    pub fn unembedded(&self) -> &BTreeSet<u32> {
+    pub fn unembedded_slots(&self) -> &BTreeSet<u32> {
         &self.unembedded
     }
 
-    pub fn unlearned(&self) -> &BTreeMap<String, u32> {
+    pub fn unlearned_episodes(&self) -> &BTreeMap<String, u32> {
         &self.unlearned
     }
 
-    pub fn unwritten(&self) -> &BTreeSet<String> {
+    pub fn unwritten_episodes(&self) -> &BTreeSet<String> {
         &self.unwritten
     }
 
-    pub fn refused(&self) -> &BTreeSet<String> {
+    pub fn refused_episodes(&self) -> &BTreeSet<String> {
         &self.refused
     }
 
-    pub fn relearn(&self) -> &BTreeSet<String> {
+    pub fn episodes_to_relearn(&self) -> &BTreeSet<String> {
         &self.relearn
     }
 
@@ -230,13 +230,13 @@ mod tests {
         backlog.episode_written("e", &pending);
         backlog.session_closing("s");
         // Learning from an earlier revision does not cover a later one.
-        backlog.learned("e", 0, true);
-        assert_eq!((backlog.unlearned().len(), backlog.pending_llm()), (1, 1));
+        backlog.mark_learned("e", 0, true);
+        assert_eq!((backlog.unlearned_episodes().len(), backlog.pending_llm()), (1, 1));
         let packed = serde_json::to_string(&backlog).unwrap();
         backlog.messages_embedded(|slot| slot == 3);
         assert_eq!(serde_json::from_str::<UserBacklog>(&packed).unwrap(), backlog);
         backlog.message_in_episode(3);
-        backlog.learned("e", 1, false);
+        backlog.mark_learned("e", 1, false);
         backlog.session_settled("s");
         assert!(!backlog.is_empty());
         backlog.episode_deleted("e");

@@ -10,7 +10,7 @@ use crate::error::Result;
 impl UserView {
     /// Gives all episodes of a new view their vectors.
     pub(super) fn fill_episode_vectors(&mut self, to: &IndexingSettings<'_>) -> Result<()> {
-        let (labels, rows) = self.means(self.episodes.slots());
+        let (labels, rows) = self.episode_means(self.episodes.current_slots());
         let rows = rows.unwrap_or_else(|| Array2::zeros((0, 0)));
         self.narratives.restore_vectors(to.factory, labels, rows.into())
     }
@@ -22,7 +22,7 @@ impl UserView {
         slots: &[u32],
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let (labels, rows) = self.means(slots.iter().copied());
+        let (labels, rows) = self.episode_means(slots.iter().copied());
         match rows {
             Some(rows) => self.narratives.add_vectors(to.factory, &labels, rows.view()).map(drop),
             None => Ok(()),
@@ -30,7 +30,7 @@ impl UserView {
     }
 
     /// The means of those episodes whose messages all have vectors; `None` if there is none.
-    fn means(&self, slots: impl Iterator<Item = u32>) -> (Vec<u64>, Option<Array2<f32>>) {
+    fn episode_means(&self, slots: impl Iterator<Item = u32>) -> (Vec<u64>, Option<Array2<f32>>) {
         let mean = |slot| Some((u64::from(slot), self.mean_vector(self.members.get(slot))?));
         let found = slots.filter_map(mean);
         let (labels, rows): (Vec<u64>, Vec<Array1<f32>>) = found.unzip();

@@ -21,7 +21,7 @@ use crate::text::normalized;
 
 impl UserView {
     /// Applies an erasure. `fact_rows` holds a vector for each fact that replaces another.
-    pub fn erase(
+    pub fn apply_erasure(
         &mut self,
         erasure: &UserErasure,
         fact_rows: Option<&Array2<f32>>,
@@ -66,7 +66,7 @@ impl UserView {
     fn remove_episode(&mut self, id: &str) -> Result<()> {
         self.backlog.episode_deleted(id);
         self.merged.retain(|_, into| into != id);
-        if let Some(slot) = self.episodes.remove(id) {
+        if let Some(slot) = self.episodes.remove_record(id) {
             self.abstracts.remove_slot(slot)?;
             self.narratives.remove_slot(slot)?;
             self.hidden.remove_episode(slot, self.members.get(slot));
@@ -86,9 +86,9 @@ impl UserView {
             self.facts.remove_history(id);
             return Ok(());
         };
-        if let Some(slot) = self.facts.remove(id) {
+        if let Some(slot) = self.facts.remove_record(id) {
             self.statements.remove_slot(slot)?;
-            self.standings[slot as usize].end();
+            self.standings[slot as usize].mark_deleted();
             self.show_same_text(slot, &fact.content);
         }
         Ok(())
@@ -113,7 +113,7 @@ impl UserView {
         row: Rows<'_>,
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let vectors = self.statements.vector_index().zip(self.facts.slot(&fact.memory_id));
+        let vectors = self.statements.vector_index().zip(self.facts.slot_by_id(&fact.memory_id));
         let vector = vectors.and_then(|(vectors, slot)| vectors.vector_of(u64::from(slot)));
         let kept = vector.map(|vector| vector.insert_axis(ndarray::Axis(0)));
         self.put_fact(Arc::clone(fact), row.or(kept.as_ref().map(|row| row.view())), to)
@@ -131,7 +131,7 @@ impl UserView {
         });
         match rarest {
             Some(list) => list.iter().rev().take(most).map(|posting| posting.slot).collect(),
-            None => self.facts.slots().rev().take(most).collect(),
+            None => self.facts.current_slots().rev().take(most).collect(),
         }
     }
 
@@ -170,33 +170,33 @@ impl UserMemory {
     ///
     /// # Errors
     /// `Interrupted`; `Index`; `Conflict` if other processes have changed records meanwhile.
-    pub fn rebuild(
+    pub fn rebuild_view(
         &self,
         known: KnownVectors,
         to: &IndexingSettings<'_>,
         control: &dyn CallControl,
     ) -> Result<()> {
-        let basis = self.basis();
+        let basis = self.decision_basis();
         let (loaded, backlog, slots) = {
             let view = self.view.read();
             let loaded = LoadedUser {
                 messages: view.messages.all_messages().cloned().collect(),
                 message_history: view.messages.version_history().clone(),
                 episodes: view.episodes.iter().map(|(_, episode)| Arc::clone(episode)).collect(),
-                episode_history: view.episodes.history(),
+                episode_history: view.episodes.revision_history(),
                 semantic: view.facts.iter().map(|(_, fact)| Arc::clone(fact)).collect(),
-                semantic_history: view.facts.history(),
+                semantic_history: view.facts.revision_history(),
                 ..LoadedUser::default()
             };
             (loaded, view.backlog.clone(), view.messages.slot_count() as u32)
         };
         // Without a lock: the embedder may take long, or call the engine.
-        let mut fresh = UserView::build(loaded, to, control)?;
+        let mut fresh = UserView::from_records(loaded, to, control)?;
         fresh.backlog.take_over(&backlog);
         let embedding = IndexingSettings { opens_without_embedding: false, ..*to };
         fresh.fill_vectors(known, &embedding, control)?;
         let (_writer, _following) = (self.writer.lock(), self.following.lock());
-        if self.basis() != basis || self.is_outdated() {
+        if self.decision_basis() != basis || self.is_outdated() {
             return Err(Error::new(ErrorKind::Conflict, "another process changed the records"));
         }
         let mut view = self.view.write();

@@ -70,12 +70,12 @@ impl UserMemory {
     pub fn lock_writer(&self, to: &IndexingSettings<'_>) -> Result<WriteGuard<'_>> {
         let mut state = self.writer.lock();
         if state.gone {
-            return Err(closed());
+            return Err(closed_error());
         }
         self.store.finish_erasure()?;
         let hold = self.store.exclude_writers()?;
-        if self.follow(to)? == LogFreshness::Outdated {
-            return Err(closed());
+        if self.follow_logs(to)? == LogFreshness::Outdated {
+            return Err(closed_error());
         }
         state.next_seq = state.next_seq.max(self.followed_seq.load(Ordering::SeqCst));
         Ok(WriteGuard { _hold: hold, state })
@@ -92,7 +92,7 @@ impl UserMemory {
         to: &IndexingSettings<'_>,
     ) -> Result<WriteGuard<'_>> {
         let writing = self.lock_writer(to)?;
-        let now = self.basis();
+        let now = self.decision_basis();
         if now.episodes != basis.episodes || facts && now.facts != basis.facts {
             return Err(Error::new(
                 ErrorKind::Conflict,
@@ -111,7 +111,7 @@ impl UserMemory {
     }
 
     /// The basis of a decision that begins now.
-    pub fn basis(&self) -> DecisionBasis {
+    pub fn decision_basis(&self) -> DecisionBasis {
         DecisionBasis {
             episodes: self.foreign_episodes.load(Ordering::SeqCst),
             facts: self.foreign_facts.load(Ordering::SeqCst),
@@ -127,7 +127,7 @@ impl UserMemory {
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
-    pub fn refresh(
+    pub fn refresh_view(
         &self,
         to: &IndexingSettings<'_>,
         control: &dyn CallControl,
@@ -135,7 +135,7 @@ impl UserMemory {
         let freshness = if !self.is_outdated() && self.store.is_current()? {
             LogFreshness::Current
         } else {
-            self.follow(to)?
+            self.follow_logs(to)?
         };
         if freshness != LogFreshness::Outdated && self.has_arrived.swap(false, Ordering::SeqCst) {
             if to.embedder.is_local() {
@@ -146,7 +146,7 @@ impl UserMemory {
         Ok(freshness)
     }
 
-    fn follow(&self, to: &IndexingSettings<'_>) -> Result<LogFreshness> {
+    fn follow_logs(&self, to: &IndexingSettings<'_>) -> Result<LogFreshness> {
         let _following = self.following.lock();
         if self.is_outdated() {
             return Ok(LogFreshness::Outdated);
@@ -204,10 +204,10 @@ impl UserMemory {
     ) -> Result<()> {
         let arrived = std::mem::take(&mut *self.arrived.lock());
         let missing = self.view.read().texts_of(&arrived);
-        self.embed(&missing, to, control).map(drop)
+        self.embed_texts(&missing, to, control).map(drop)
     }
 }
 
-fn closed() -> Error {
+fn closed_error() -> Error {
     Error::new(ErrorKind::Closed, "the memory system was closed meanwhile")
 }

@@ -65,7 +65,7 @@ impl UserView {
     }
 
     /// Marks the facts that have expired or ended by `now`.
-    pub fn expire(&mut self, now: Moment) {
+    pub fn expire_facts(&mut self, now: Moment) {
         while self.expires_by(now) {
             let Some((_, slot)) = self.hidden.expiring.pop_first() else { break };
             let Some(fact) = self.facts.get(slot) else { continue };
@@ -73,7 +73,7 @@ impl UserView {
             let holds = fact.holds_at(now);
             let status = &mut self.standings[slot as usize];
             if !holds {
-                status.end();
+                status.mark_deleted();
             }
             if has_expired && status.hidden & EXPIRED == 0 {
                 status.hidden |= EXPIRED;
@@ -105,14 +105,14 @@ impl UserView {
 
     /// Number of hidden episodes and facts.
     pub fn hidden_count(&self) -> usize {
-        let facts = self.facts.slots().filter(|slot| self.is_fact_hidden(*slot)).count();
+        let facts = self.facts.current_slots().filter(|slot| self.is_fact_hidden(*slot)).count();
         self.hidden.episodes.len() + facts
     }
 
     /// Restores the archived episodes of a snapshot; `None` if one is missing.
     pub(super) fn take_archived(&mut self, episodes: &[u32]) -> Option<()> {
         for slot in episodes {
-            let members = self.episodes.contains(*slot).then(|| self.members.get(*slot))?;
+            let members = self.episodes.is_current(*slot).then(|| self.members.get(*slot))?;
             self.hidden.put_episode(*slot, members, true);
         }
         Some(())

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::config::MemoryConfig;
-use crate::control::{CallControl, LONG_BYTES, patiently};
+use crate::control::{CallControl, LONG_BYTES, run_cancellable};
 use crate::embed::{Embedder, SHORTEST_CUT, shortened_text};
 use crate::engine::counters::EngineCounters;
 use crate::error::{Error, ErrorKind, Result};
@@ -45,7 +45,12 @@ pub(crate) struct IndexingSettings<'a> {
 impl IndexingSettings<'_> {
     /// Adds the vectors of slots to a field; `false`, and a counted failure, if their dimension
     /// differs from the field's.
-    pub fn add(&self, field: &mut TextIndex, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
+    pub fn add_vectors(
+        &self,
+        field: &mut TextIndex,
+        slots: &[u64],
+        rows: Rows<'_>,
+    ) -> Result<bool> {
         let Some(rows) = rows else { return Ok(true) };
         if field.add_vectors(self.factory, slots, rows)? {
             return Ok(true);
@@ -73,7 +78,7 @@ impl IndexingSettings<'_> {
             return Ok(parallel::map_items(texts.collect(), parallel::FEW_TEXTS, read));
         }
         let texts: Vec<String> = texts.map(str::to_owned).collect();
-        patiently(bytes, control, move || parallel::map_items(texts, 1, |text| read(&text)))
+        run_cancellable(bytes, control, move || parallel::map_items(texts, 1, |text| read(&text)))
     }
 
     /// Embeds texts in batches, one row per text; `None`, and a counted failure, if the embedder
@@ -81,7 +86,11 @@ impl IndexingSettings<'_> {
     ///
     /// # Errors
     /// `Interrupted` only.
-    pub fn embed(&self, texts: &[&str], control: &dyn CallControl) -> Result<Option<Array2<f32>>> {
+    pub fn embed_batches(
+        &self,
+        texts: &[&str],
+        control: &dyn CallControl,
+    ) -> Result<Option<Array2<f32>>> {
         let mut parts = Vec::new();
         for batch in texts.chunks(EMBED_BATCH) {
             control.check()?;

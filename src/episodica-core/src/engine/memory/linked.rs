@@ -59,7 +59,7 @@ impl UserView {
         self.shown_links.get_or_init(|| {
             let is_shown = |slot: &u32| !self.is_fact_hidden(*slot);
             let mut pairs: Vec<SlotPair> = Vec::new();
-            for new in self.facts.slots().filter(is_shown) {
+            for new in self.facts.current_slots().filter(is_shown) {
                 let olds = self.linked.get(new).iter().filter_map(|old| self.facts.slot_of(*old));
                 pairs.extend(olds.filter(is_shown).map(|old| (old, new)));
             }

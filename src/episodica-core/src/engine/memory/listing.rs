@@ -86,24 +86,24 @@ impl ListingOrder {
 
 impl UserView {
     /// One page of a listing, by time.
-    pub fn page(&self, kind: RecordKind, page: &ListingPage) -> Vec<AnyRecord> {
-        let slots = self.order(kind, page);
-        let first = self.first(kind, page, &slots);
+    pub fn listing_page(&self, kind: RecordKind, page: &ListingPage) -> Vec<AnyRecord> {
+        let slots = self.listing_order(kind, page);
+        let first = self.page_start(kind, page, &slots);
         if first.saturating_add(page.limit) >= slots.len() {
             self.orders.0.lock().retain(|order| !order.is_of(kind, page));
         }
         let chosen = slots.iter().skip(first).take(page.limit);
-        chosen.filter_map(|slot| self.record(kind, *slot)).collect()
+        chosen.filter_map(|slot| self.record_at(kind, *slot)).collect()
     }
 
-    /// [`UserView::page`] without the contents.
-    pub fn outlines(&self, kind: RecordKind, page: &ListingPage) -> Vec<RecordOutline> {
-        let slots = self.order(kind, page);
+    /// [`UserView::listing_page`] without the contents.
+    pub fn outline_page(&self, kind: RecordKind, page: &ListingPage) -> Vec<RecordOutline> {
+        let slots = self.listing_order(kind, page);
         let chosen = slots.iter().skip(page.offset).take(page.limit);
-        chosen.filter_map(|slot| self.outline(kind, *slot)).collect()
+        chosen.filter_map(|slot| self.record_outline(kind, *slot)).collect()
     }
 
-    fn outline(&self, kind: RecordKind, slot: u32) -> Option<RecordOutline> {
+    fn record_outline(&self, kind: RecordKind, slot: u32) -> Option<RecordOutline> {
         let session = |session: &Option<Arc<str>>| session.as_deref().map(str::to_owned);
         Some(match kind {
             RecordKind::Message => {
@@ -137,12 +137,12 @@ impl UserView {
     }
 
     /// The place in the order at which a page begins.
-    fn first(&self, kind: RecordKind, page: &ListingPage, slots: &[u32]) -> usize {
+    fn page_start(&self, kind: RecordKind, page: &ListingPage, slots: &[u32]) -> usize {
         let place = |id: &String| {
             let slot = match kind {
                 RecordKind::Message => self.messages.slot_of(id),
-                RecordKind::Episode => self.episodes.slot(id),
-                RecordKind::Semantic => self.facts.slot(id),
+                RecordKind::Episode => self.episodes.slot_by_id(id),
+                RecordKind::Semantic => self.facts.slot_by_id(id),
             }?;
             let unmoved = page.offset.checked_sub(1).filter(|at| slots.get(*at) == Some(&slot));
             unmoved.or_else(|| slots.iter().position(|other| *other == slot))
@@ -151,12 +151,12 @@ impl UserView {
     }
 
     /// The number of records of a listing, whatever its offset; at most its limit.
-    pub fn count(&self, kind: RecordKind, page: &ListingPage) -> usize {
-        self.order(kind, page).len().min(page.limit)
+    pub fn listing_count(&self, kind: RecordKind, page: &ListingPage) -> usize {
+        self.listing_order(kind, page).len().min(page.limit)
     }
 
     /// The slots of a listing in its order: cached, unless the view has changed.
-    fn order(&self, kind: RecordKind, page: &ListingPage) -> Arc<[u32]> {
+    fn listing_order(&self, kind: RecordKind, page: &ListingPage) -> Arc<[u32]> {
         // Slots are never reused, and a deletion lowers the number of records, so these numbers
         // identify the state.
         let state = [
@@ -175,7 +175,7 @@ impl UserView {
                 return Arc::clone(&order.slots);
             }
         }
-        let slots: Arc<[u32]> = self.sorted(kind, page).into();
+        let slots: Arc<[u32]> = self.sorted_slots(kind, page).into();
         let order = ListingOrder {
             kind,
             filter: page.filter.clone(),
@@ -193,7 +193,7 @@ impl UserView {
         slots
     }
 
-    fn sorted(&self, kind: RecordKind, page: &ListingPage) -> Vec<u32> {
+    fn sorted_slots(&self, kind: RecordKind, page: &ListingPage) -> Vec<u32> {
         let filter = &page.filter;
         let mut dated: Vec<(Moment, u32)> = match kind {
             RecordKind::Message => {
@@ -225,7 +225,7 @@ impl UserView {
         dated.into_iter().map(|(_, slot)| slot).collect()
     }
 
-    fn record(&self, kind: RecordKind, slot: u32) -> Option<AnyRecord> {
+    fn record_at(&self, kind: RecordKind, slot: u32) -> Option<AnyRecord> {
         match kind {
             RecordKind::Message => Some(AnyRecord::Message(Arc::clone(self.messages.get(slot)))),
             RecordKind::Episode => self.episodes.get(slot).cloned().map(AnyRecord::Episode),
@@ -259,34 +259,37 @@ mod tests {
     #[test]
     fn pages_of_a_listing_share_one_order() {
         let view = view(1_000);
-        let order = view.order(RecordKind::Message, &page(0));
+        let order = view.listing_order(RecordKind::Message, &page(0));
         for offset in [0, 256, 512] {
-            assert_eq!(view.page(RecordKind::Message, &page(offset)).len(), 256);
-            assert!(Arc::ptr_eq(&order, &view.order(RecordKind::Message, &page(offset + 256))));
+            assert_eq!(view.listing_page(RecordKind::Message, &page(offset)).len(), 256);
+            assert!(Arc::ptr_eq(
+                &order,
+                &view.listing_order(RecordKind::Message, &page(offset + 256))
+            ));
         }
         let newest = ListingPage { newest_first: true, ..page(0) };
-        view.page(RecordKind::Message, &newest);
-        assert!(Arc::ptr_eq(&order, &view.order(RecordKind::Message, &page(768))));
-        assert_eq!(view.count(RecordKind::Message, &page(0)), 256);
+        view.listing_page(RecordKind::Message, &newest);
+        assert!(Arc::ptr_eq(&order, &view.listing_order(RecordKind::Message, &page(768))));
+        assert_eq!(view.listing_count(RecordKind::Message, &page(0)), 256);
     }
 
     #[test]
     fn the_last_page_lets_the_order_go() {
         let view = view(300);
-        view.page(RecordKind::Message, &page(0));
+        view.listing_page(RecordKind::Message, &page(0));
         assert_eq!(view.orders.0.lock().len(), 1);
-        assert_eq!(view.page(RecordKind::Message, &page(256)).len(), 44);
+        assert_eq!(view.listing_page(RecordKind::Message, &page(256)).len(), 44);
         assert!(view.orders.0.lock().is_empty());
     }
 
     #[test]
     fn what_is_added_or_deleted_meanwhile_changes_the_order() {
         let mut view = view(300);
-        assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 300);
+        assert_eq!(view.listing_order(RecordKind::Message, &page(0)).len(), 300);
         add(&mut view, 300);
-        assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 301);
+        assert_eq!(view.listing_order(RecordKind::Message, &page(0)).len(), 301);
         view.messages.remove_message("m7").unwrap();
-        assert_eq!(view.order(RecordKind::Message, &page(0)).len(), 300);
+        assert_eq!(view.listing_order(RecordKind::Message, &page(0)).len(), 300);
     }
 
     #[test]
@@ -295,7 +298,7 @@ mod tests {
         for number in 0..10 {
             let filter =
                 RecordFilter { session_id: Some(format!("s{number}")), ..RecordFilter::default() };
-            view.order(RecordKind::Message, &ListingPage { filter, ..page(0) });
+            view.listing_order(RecordKind::Message, &ListingPage { filter, ..page(0) });
         }
         assert_eq!(view.orders.0.lock().len(), KEPT);
     }

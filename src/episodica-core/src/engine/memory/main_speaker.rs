@@ -14,13 +14,13 @@ const LATEST: usize = 1_000;
 /// first by name.
 pub(crate) fn main_speaker(view: &UserView) -> Option<String> {
     let last = view.messages.message_slots().next_back()?;
-    let sessions = sessions_of_speakers(latest(view, last));
+    let sessions = sessions_of_speakers(latest_messages(view, last));
     let most = sessions.into_iter().max_by_key(|(name, heard)| (heard.len(), Reverse(*name)));
     most.map(|(name, _)| name.to_owned())
 }
 
 /// The latest messages up to a slot, the latest first.
-fn latest(view: &UserView, last: u32) -> impl Iterator<Item = &Arc<Message>> {
+fn latest_messages(view: &UserView, last: u32) -> impl Iterator<Item = &Arc<Message>> {
     let slots = (0..=last).rev().filter(|slot| view.messages.has_message(*slot)).take(LATEST);
     slots.map(|slot| view.messages.get(slot))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::control::CallControl;
 use crate::engine::memory::indexing::{EMBED_BATCH, IndexingSettings};
 use crate::engine::memory::segment::WrittenSegment;
-use crate::engine::memory::snapshot::{readable, restore};
+use crate::engine::memory::snapshot::{readable_snapshot, restore_view};
 use crate::engine::memory::user::{OpenedView, UserMemory};
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{UserView, episode_terms};
@@ -36,13 +36,14 @@ impl UserMemory {
     ) -> Result<Self> {
         let wanted = stale.is_none() && trusts_snapshot;
         let segment = if wanted { store.open_segment(&owner).ok().flatten() } else { None };
-        let snapshot =
-            segment.as_ref().and_then(|segment| Some((segment, readable(&segment.footer, to)?)));
+        let snapshot = segment
+            .as_ref()
+            .and_then(|segment| Some((segment, readable_snapshot(&segment.footer, to)?)));
         let (user_store, loaded) = match snapshot {
             None => store.open_user(&owner)?,
             Some((segment, snapshot)) => {
                 let open = || store.open_user_behind(&owner, &snapshot.logs);
-                let (opened, restored) = parallel::join_pair(open, || restore(segment, to));
+                let (opened, restored) = parallel::join_pair(open, || restore_view(segment, to));
                 match (opened?, restored) {
                     ((user_store, Logs::Behind(behind)), Some(restored)) => {
                         let (parts, named) = ((restored, behind), owner.clone());
@@ -65,7 +66,7 @@ impl UserMemory {
         let named = owner.clone();
         let known = || match stale {
             Some(stale) => Ok((KnownVectors::carried_over(&stale.view.read()), Vec::new())),
-            None => KnownVectors::read(store, &named, to.embedder),
+            None => KnownVectors::read_segment(store, &named, to.embedder),
         };
         Self::from_logs(owner, user_store, loaded, known, to, control)
     }
@@ -117,9 +118,9 @@ impl UserMemory {
         // A small user is built on the caller's thread, which also frees it. Otherwise an allocator
         // with memory per thread could not reuse the memory of closed users.
         let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
-            (known(), UserView::build(loaded, to, control))
+            (known(), UserView::from_records(loaded, to, control))
         } else {
-            parallel::join_pair(known, || UserView::build(loaded, to, control))
+            parallel::join_pair(known, || UserView::from_records(loaded, to, control))
         };
         let (known, mut damaged) = known?;
         problems.append(&mut damaged);
@@ -135,7 +136,7 @@ impl UserMemory {
 
 impl UserView {
     /// Builds the view of loaded records, without vectors.
-    pub fn build(
+    pub fn from_records(
         loaded: LoadedUser,
         to: &IndexingSettings<'_>,
         control: &dyn CallControl,
@@ -227,7 +228,7 @@ impl UserView {
             StateRecord::Learned { episode_id, revision, pending_llm, .. } => {
                 let known = self.episodes.by_id(episode_id);
                 if known.is_some_and(|episode| episode.revision <= *revision) {
-                    self.backlog.learned(episode_id, *revision, *pending_llm);
+                    self.backlog.mark_learned(episode_id, *revision, *pending_llm);
                 }
                 if known.is_none_or(|episode| episode.revision < *revision) {
                     self.backlog.learned_ahead(episode_id, *revision);

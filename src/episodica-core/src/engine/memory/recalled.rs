@@ -61,7 +61,7 @@ pub(crate) struct RecalledLines {
 }
 
 impl RecalledLines {
-    pub fn note(&mut self, text: &str) {
+    pub fn note_line(&mut self, text: &str) {
         for hash in text.lines().filter_map(line_hash) {
             if self.known.insert(hash.clone()) {
                 self.order.push_back(hash);
@@ -74,13 +74,13 @@ impl RecalledLines {
         }
     }
 
-    pub fn knows(&self, line: &str) -> bool {
+    pub fn has_line(&self, line: &str) -> bool {
         !self.known.is_empty() && line_hash(line).is_some_and(|hash| self.known.contains(&hash))
     }
 }
 
 /// A line without the markup of lists, quotations and contexts.
-pub(crate) fn bare(line: &str) -> &str {
+pub(crate) fn bare_line(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '>', '*', ' ']);
     let line = line.strip_prefix("[…]").unwrap_or(line).trim_start();
     // The date of a fact: "8 May: ".
@@ -91,7 +91,7 @@ pub(crate) fn bare(line: &str) -> &str {
 }
 
 fn line_hash(line: &str) -> Option<String> {
-    let line = bare(line);
+    let line = bare_line(line);
     (line.chars().count() >= MIN_CHARS).then(|| normalized_hash(line))
 }
 
@@ -102,17 +102,17 @@ mod tests {
     #[test]
     fn lines_are_known_whatever_their_marks_and_forgotten_in_order() {
         let mut recalled = RecalledLines::default();
-        recalled.note(
+        recalled.note_line(
             "# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved \
                 to Lyon last Friday.",
         );
-        assert!(recalled.knows("> Ann: I moved to Lyon last Friday."));
-        assert!(recalled.knows("ann lives in lyon"));
-        assert!(!recalled.knows("Ben: I moved to Lyon last Friday."));
-        assert!(!recalled.knows("ok"));
+        assert!(recalled.has_line("> Ann: I moved to Lyon last Friday."));
+        assert!(recalled.has_line("ann lives in lyon"));
+        assert!(!recalled.has_line("Ben: I moved to Lyon last Friday."));
+        assert!(!recalled.has_line("ok"));
         for number in 0..MAX_LINES {
-            recalled.note(&format!("a line with the number {number}"));
+            recalled.note_line(&format!("a line with the number {number}"));
         }
-        assert!(!recalled.knows("Ann lives in Lyon."));
+        assert!(!recalled.has_line("Ann lives in Lyon."));
     }
 }

@@ -77,10 +77,10 @@ pub(super) fn write_episodes(view: &UserView, rows: &mut ShelfWriter, count: usi
 }
 
 pub(super) fn write_facts(view: &UserView, rows: &mut ShelfWriter, count: usize) -> Option<()> {
-    view.facts.write_rows(rows, count, |_, fact| json(fact))
+    view.facts.write_rows(rows, count, |_, fact| to_json(fact))
 }
 
-pub(super) fn json(record: &impl Serialize) -> Option<Vec<u8>> {
+pub(super) fn to_json(record: &impl Serialize) -> Option<Vec<u8>> {
     serde_json::to_vec(record).ok()
 }
 
@@ -181,7 +181,7 @@ pub(super) fn write_episode(
             row.extend_from_slice(&view.messages.slot_of(&message.message_id)?.to_le_bytes());
         }
     }
-    row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
+    row.extend(to_json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
     Some(row)
 }
 

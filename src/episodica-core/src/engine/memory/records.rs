@@ -7,7 +7,7 @@ pub use crate::score::HitRecord as AnyRecord;
 
 impl UserMemory {
     /// The record with this id or URI.
-    pub fn find(&self, id: &str) -> Option<AnyRecord> {
+    pub fn find_record(&self, id: &str) -> Option<AnyRecord> {
         let id = self.bare_id(id);
         let view = self.view.read();
         if let Some(episode) = view.episodes.by_id(&id).or_else(|| view.merged_into(&id)) {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::embed::is_earlier_default;
 use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::record_rows::RecordRows;
-use crate::engine::memory::snapshot::{packed, readable, unpack_labels};
+use crate::engine::memory::snapshot::{packed_snapshot, readable_snapshot, unpack_labels};
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::vector_field::VectorField;
 use crate::engine::memory::view::UserView;
@@ -40,7 +40,7 @@ pub(crate) struct WrittenSegment {
 
 impl WrittenSegment {
     /// The segment, if it has the slots of `view`.
-    fn of(&self, view: &UserView) -> Option<&Segment> {
+    fn segment_for(&self, view: &UserView) -> Option<&Segment> {
         let is_own = self.view.as_ref().is_some_and(|own| Arc::ptr_eq(own, &view.identity));
         is_own.then_some(&self.segment)
     }
@@ -150,7 +150,7 @@ impl UserMemory {
         let before = {
             let written = self.segment.lock();
             let snapshot =
-                written.as_ref().and_then(|written| readable(&written.segment.footer, to));
+                written.as_ref().and_then(|written| readable_snapshot(&written.segment.footer, to));
             let logs = snapshot.into_iter().flat_map(|snapshot| &snapshot.logs);
             logs.map(|log| log.position.records).sum()
         };
@@ -173,11 +173,11 @@ impl UserMemory {
         }
         let (own, identity) = {
             let view = self.view.read();
-            let own = base.as_ref().and_then(|base| base.of(&view));
+            let own = base.as_ref().and_then(|base| base.segment_for(&view));
             (own, Arc::clone(&view.identity))
         };
         let Some(rows) = self.rows_written_ahead(own) else { return Ok(()) };
-        let known = KnownKeys::read(own);
+        let known = KnownKeys::from_segment(own);
         // A deletion that holds the writer lock may be waiting for the caches.
         drop(caches);
         // From here on neither the logs nor the view can change.
@@ -195,7 +195,7 @@ impl UserMemory {
         let logs = self.store.log_sums()?;
         drop((writer, following));
         match logs {
-            Some(logs) => self.write(view, store, to, Some((next_seq, logs, rows)), &known),
+            Some(logs) => self.write_segment(view, store, to, Some((next_seq, logs, rows)), &known),
             None => Ok(()),
         }
     }
@@ -232,20 +232,20 @@ impl UserMemory {
         logs: Option<(u64, [LogSum; 3])>,
     ) -> Result<()> {
         let written = self.segment_on_disk(store);
-        let own = written.as_ref().and_then(|written| written.of(&view));
+        let own = written.as_ref().and_then(|written| written.segment_for(&view));
         let on_disk = own.and_then(|own| own.footer.snapshot.as_ref());
         let is_same = on_disk.map(|snapshot| &snapshot.logs) == logs.as_ref().map(|(_, logs)| logs);
         if is_same && !self.vectors_changed.load(Ordering::SeqCst) {
             return Ok(());
         }
-        let known = KnownKeys::read(own);
+        let known = KnownKeys::from_segment(own);
         let basis = logs.map(|(next_seq, logs)| (next_seq, logs, RecordRows::default()));
-        self.write(view, store, to, basis, &known)
+        self.write_segment(view, store, to, basis, &known)
     }
 
     /// Writes the segment. The caller holds the lock of the caches. The view is locked until it is
     /// packed, and then for some thousand vectors at a time.
-    fn write(
+    fn write_segment(
         &self,
         view: RwLockReadGuard<'_, UserView>,
         store: &Store,
@@ -253,14 +253,14 @@ impl UserMemory {
         basis: Option<SnapshotBasis>,
         known: &KnownKeys,
     ) -> Result<()> {
-        let snapshot =
-            basis.and_then(|(next_seq, logs, rows)| packed(&view, next_seq, logs, rows, to));
+        let snapshot = basis
+            .and_then(|(next_seq, logs, rows)| packed_snapshot(&view, next_seq, logs, rows, to));
         let mut fields = VectorField::ALL.map(|field| Some(FieldRows::new(&view, field, known)));
         let (identity, is_rebuilt) = (Arc::clone(&view.identity), Cell::new(false));
         self.vectors_changed.store(false, Ordering::SeqCst);
         drop(view);
         let vectors = std::array::from_fn(|part| {
-            let field = VectorField::ALL.iter().position(|field| field.part() == part);
+            let field = VectorField::ALL.iter().position(|field| field.part_number() == part);
             let Some(rows) = field.and_then(|field| fields[field].take()) else {
                 return NewVectors::none();
             };
@@ -292,10 +292,11 @@ impl UserMemory {
     /// True if the user is large enough for a snapshot and allows one.
     fn is_fit_for_snapshot(&self, view: &UserView, to: &IndexingSettings<'_>) -> bool {
         // A text that lacks a vector is found only by reading the logs.
-        let is_whole = |field: VectorField| field.index(view).vector_count() == field.records(view);
+        let is_whole =
+            |field: VectorField| field.index(view).vector_count() == field.record_count(view);
         view.messages.len() >= to.config.snapshot_threshold
             && !view.erased
-            && view.backlog.edits().is_empty()
+            && view.backlog.awaited_edits().is_empty()
             && VectorField::ALL.into_iter().all(is_whole)
             && self.problems.is_empty()
     }
@@ -308,14 +309,14 @@ struct KnownKeys([FxHashMap<u32, VectorKey>; 2]);
 impl KnownKeys {
     /// Reads the keys of a segment with a snapshot, which names the slots. Otherwise, no key is
     /// known.
-    fn read(own: Option<&Segment>) -> Self {
+    fn from_segment(own: Option<&Segment>) -> Self {
         let read = || {
             let segment = own?;
             let labels = unpack_labels(&mut segment.open_pack(0)?)?;
             let mut known = Self::default();
             let fields = VectorField::ALL.into_iter().zip(&mut known.0);
             for ((field, known), labels) in fields.zip(labels) {
-                let keys = segment.read_keys(field.part()).ok()?;
+                let keys = segment.read_keys(field.part_number()).ok()?;
                 known.extend(labels.into_iter().zip(keys));
             }
             Some(known)
@@ -336,15 +337,15 @@ struct FieldRows {
 impl FieldRows {
     fn new(view: &UserView, field: VectorField, known: &KnownKeys) -> Self {
         let labels: Vec<u64> = field
-            .labels(view)
+            .indexed_labels(view)
             .iter()
             .copied()
-            .filter(|label| field.contains(view, *label as u32))
+            .filter(|label| field.has_record(view, *label as u32))
             .collect();
         let known = &known.0[field as usize];
         let known = |label: &u64| known.get(&(*label as u32));
         let new = labels.iter().filter(|label| known(label).is_none()).map(|label| *label as u32);
-        let mut computed = field.keys(view, new.collect()).into_iter();
+        let mut computed = field.vector_keys(view, new.collect()).into_iter();
         let key = |label| known(label).copied().or_else(|| computed.next());
         let keys = labels.iter().filter_map(key).collect();
         let vectors = field.index(view).vector_index();

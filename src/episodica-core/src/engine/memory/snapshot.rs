@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::memory::backlog::UserBacklog;
 use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::record_rows::{
-    RecordRows, json, read_episode, read_json, read_message, write_episode, write_episodes,
+    RecordRows, read_episode, read_json, read_message, to_json, write_episode, write_episodes,
     write_facts, write_messages,
 };
 use crate::engine::memory::table::RecordTable;
@@ -40,23 +40,26 @@ struct SnapshotRest {
 const LAYOUT: u32 = 15;
 
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
-fn maker(to: &IndexingSettings<'_>) -> String {
+fn snapshot_maker(to: &IndexingSettings<'_>) -> String {
     let learning = if to.config.semantic_memory { "with" } else { "without" };
     let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model_name());
     format!("episodica {version}, layout {LAYOUT}, {model}, {learning} semantic memory")
 }
 
 /// The snapshot of a segment, if this process can read it.
-pub(super) fn readable<'a>(
+pub(super) fn readable_snapshot<'a>(
     footer: &'a SegmentFooter,
     to: &IndexingSettings<'_>,
 ) -> Option<&'a SnapshotPart> {
-    footer.snapshot.as_ref().filter(|snapshot| snapshot.made_by == maker(to))
+    footer.snapshot.as_ref().filter(|snapshot| snapshot.made_by == snapshot_maker(to))
 }
 
 /// Restores the view of a snapshot, and the number of the next message; `None` if its packs or the
 /// vectors are damaged. The caller compares the logs.
-pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(UserView, u64)> {
+pub(super) fn restore_view(
+    segment: &Segment,
+    to: &IndexingSettings<'_>,
+) -> Option<(UserView, u64)> {
     let mut first = segment.open_pack(0)?;
     let labels = unpack_labels(&mut first)?;
     let remainder: SnapshotRest = first.next_json()?;
@@ -66,9 +69,9 @@ pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(U
         return None;
     }
     let read = |field: VectorField| {
-        let rows = || segment.read_vectors(field.part()).ok();
+        let rows = || segment.read_vectors(field.part_number()).ok();
         let labels = &labels[field as usize];
-        restore_vectors(&segment.footer.vectors[field.part()], labels, rows, to)
+        restore_vectors(&segment.footer.vectors[field.part_number()], labels, rows, to)
     };
     let (vectors, records) = crate::parallel::join_pair(
         || crate::parallel::join_pair(|| read(VectorField::Message), || read(VectorField::Fact)),
@@ -122,9 +125,9 @@ impl UserView {
                 && labels.iter().all(|label| u32::try_from(*label).is_ok_and(there))
         };
         alike(&self.messages.field, messages, &|slot| self.messages.has_message(slot))
-            && alike(&self.abstracts, episodes, &|slot| self.episodes.contains(slot))
-            && alike(&self.narratives, episodes, &|slot| self.episodes.contains(slot))
-            && alike(&self.statements, facts, &|slot| self.facts.contains(slot))
+            && alike(&self.abstracts, episodes, &|slot| self.episodes.is_current(slot))
+            && alike(&self.narratives, episodes, &|slot| self.episodes.is_current(slot))
+            && alike(&self.statements, facts, &|slot| self.facts.is_current(slot))
             && self.members.len() == episodes
             && self.members.all_values().iter().all(is_message)
             && self.episode_of.len() <= messages
@@ -134,7 +137,7 @@ impl UserView {
             && self.sources.all_values().iter().all(is_message)
             && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
             && self.fact_texts.values().all(|slot| (*slot as usize) < facts)
-            && self.backlog.buffer().iter().all(is_message)
+            && self.backlog.buffered_slots().iter().all(is_message)
     }
 
     /// True after a record could not be read, because the snapshot's file was changed.
@@ -150,24 +153,24 @@ const LAST_SEQ: u64 = 1 << 53;
 
 /// Packs the view and the written rows of its records, as the snapshot for logs with these sums.
 /// `None` if something can't be encoded.
-pub(super) fn packed(
+pub(super) fn packed_snapshot(
     view: &UserView,
     next_seq: u64,
     logs: [LogSum; 3],
     rows: RecordRows,
     to: &IndexingSettings<'_>,
 ) -> Option<(SnapshotPart, Vec<Vec<u8>>)> {
-    let packs = pack(view, next_seq, rows)?;
+    let packs = pack_view(view, next_seq, rows)?;
     let (pieces, packs): (Vec<_>, _) = packs.map(ColumnPacker::finish).into_iter().unzip();
-    let snapshot = SnapshotPart { made_by: maker(to), logs, packs };
+    let snapshot = SnapshotPart { made_by: snapshot_maker(to), logs, packs };
     Some((snapshot, pieces.into_iter().flatten().collect()))
 }
 
 /// The packs of a view: labels and remainder, messages, episodes, facts.
-fn pack(view: &UserView, next_seq: u64, rows: RecordRows) -> Option<[ColumnPacker; 4]> {
+fn pack_view(view: &UserView, next_seq: u64, rows: RecordRows) -> Option<[ColumnPacker; 4]> {
     let mut first = ColumnPacker::default();
     for field in VectorField::ALL {
-        first.push_values(field.labels(view).iter().map(|label| *label as u32));
+        first.push_values(field.indexed_labels(view).iter().map(|label| *label as u32));
     }
     first.push_json(&SnapshotRest {
         next_seq,
@@ -194,10 +197,12 @@ fn restore_records(
     let shelf = Arc::new(RecordShelf::unpack_columns(&mut messages, Box::new(read_message))?);
     let spoken = Arc::clone(&shelf);
     let (messages, (episodes, facts)) = crate::parallel::join_pair(
-        || whole(MessageIndex::unpack_columns(&mut messages, shelf), messages),
+        || checked_content(MessageIndex::unpack_columns(&mut messages, shelf), messages),
         || {
-            let episodes = || whole(unpack_episodes(&mut episodes, spoken), episodes);
-            crate::parallel::join_pair(episodes, || whole(unpack_facts(&mut facts), facts))
+            let episodes = || checked_content(unpack_episodes(&mut episodes, spoken), episodes);
+            crate::parallel::join_pair(episodes, || {
+                checked_content(unpack_facts(&mut facts), facts)
+            })
         },
     );
     let (messages, episodes, mut facts) = (messages?, episodes?, facts?);
@@ -216,7 +221,7 @@ fn restore_records(
 }
 
 /// The content of a pack, if its checksum matches.
-fn whole<T>(unpacked: Option<T>, from: ColumnUnpacker<'_>) -> Option<T> {
+fn checked_content<T>(unpacked: Option<T>, from: ColumnUnpacker<'_>) -> Option<T> {
     unpacked.filter(|_| from.ends_whole())
 }
 
@@ -231,7 +236,7 @@ fn pack_messages(messages: &MessageIndex, mut rows: ShelfWriter) -> Option<Colum
 fn pack_episodes(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
     let mut packer = ColumnPacker::default();
     write_episodes(view, &mut rows, usize::MAX)?;
-    view.episodes.pack(&mut packer, rows, |episode| write_episode(view, &[], episode))?;
+    view.episodes.pack_columns(&mut packer, rows, |episode| write_episode(view, &[], episode))?;
     view.abstracts.postings.pack_columns(&mut packer);
     view.narratives.postings.pack_columns(&mut packer);
     view.members.pack_columns(&mut packer);
@@ -245,7 +250,7 @@ fn unpack_episodes(
     messages: Arc<RecordShelf<Message>>,
 ) -> Option<UserView> {
     let mut view = UserView {
-        episodes: RecordTable::unpack(unpacker, move |row| read_episode(row, &messages))?,
+        episodes: RecordTable::unpack_columns(unpacker, move |row| read_episode(row, &messages))?,
         abstracts: TextIndex::of_words(Postings::unpack_columns(unpacker)?),
         narratives: TextIndex::of_words(Postings::unpack_columns(unpacker)?),
         members: ListColumn::unpack_columns(unpacker)?,
@@ -259,7 +264,7 @@ fn unpack_episodes(
 fn pack_facts(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
     let mut packer = ColumnPacker::default();
     write_facts(view, &mut rows, usize::MAX)?;
-    view.facts.pack(&mut packer, rows, json)?;
+    view.facts.pack_columns(&mut packer, rows, to_json)?;
     view.statements.postings.pack_columns(&mut packer);
     view.statement_tokens.pack_columns(&mut packer);
     view.sources.pack_columns(&mut packer);
@@ -277,7 +282,7 @@ fn pack_facts(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
 
 fn unpack_facts(unpacker: &mut ColumnUnpacker<'_>) -> Option<UserView> {
     let mut view = UserView {
-        facts: RecordTable::unpack(unpacker, read_json::<SemanticMemory>)?,
+        facts: RecordTable::unpack_columns(unpacker, read_json::<SemanticMemory>)?,
         statements: TextIndex::of_words(Postings::unpack_columns(unpacker)?),
         statement_tokens: ListColumn::unpack_columns(unpacker)?,
         sources: ListColumn::unpack_columns(unpacker)?,

@@ -78,8 +78,8 @@ impl<R: InMemory> Default for RecordTable<R> {
 
 impl<R: InMemory> RecordTable<R> {
     /// Stores a revision; returns its slot, and the slot of the revision that it replaces.
-    pub fn put(&mut self, id: &str, record: Arc<R>) -> (u32, Option<u32>) {
-        let (number, slot) = (self.number(id), self.cells.len() as u32);
+    pub fn put_revision(&mut self, id: &str, record: Arc<R>) -> (u32, Option<u32>) {
+        let (number, slot) = (self.number_of(id), self.cells.len() as u32);
         self.record_bytes += record.heap_bytes();
         self.cells.push(TableCell::Here(record));
         let earlier = std::mem::replace(&mut self.slots[number as usize], slot);
@@ -93,7 +93,7 @@ impl<R: InMemory> RecordTable<R> {
     }
 
     /// Removes a record with its history; returns its slot.
-    pub fn remove(&mut self, id: &str) -> Option<u32> {
+    pub fn remove_record(&mut self, id: &str) -> Option<u32> {
         let number = self.ids.number_of(id)?;
         self.remove_history(id);
         let slot = std::mem::replace(&mut self.slots[number as usize], NONE);
@@ -143,14 +143,14 @@ impl<R: InMemory> RecordTable<R> {
 
     /// Adds a revision to the history of an id.
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
-        let number = self.number(id);
+        let number = self.number_of(id);
         self.record_bytes += record.heap_bytes();
         let earlier = EarlierRevision { slot: NONE, cell: TableCell::Here(record) };
         self.history.entry(number).or_default().push(earlier);
     }
 
     /// The number of an id, with or without a record.
-    pub fn number(&mut self, id: &str) -> u32 {
+    pub fn number_of(&mut self, id: &str) -> u32 {
         let (number, new) = self.ids.intern_key(id);
         if new {
             self.slots.push(NONE);
@@ -161,7 +161,7 @@ impl<R: InMemory> RecordTable<R> {
     /// Sets the earlier revisions as they were read from a log.
     pub fn set_history(&mut self, history: History<R>) {
         for (id, revisions) in history {
-            let number = self.number(&id);
+            let number = self.number_of(&id);
             self.record_bytes += revisions.iter().map(|record| record.heap_bytes()).sum::<usize>();
             let earlier = |record| EarlierRevision { slot: NONE, cell: TableCell::Here(record) };
             self.history.insert(number, revisions.into_iter().map(earlier).collect());
@@ -169,20 +169,20 @@ impl<R: InMemory> RecordTable<R> {
     }
 
     /// Earlier revisions of a record, oldest first.
-    pub fn earlier(&self, id: &str) -> Vec<Arc<R>> {
+    pub fn earlier_revisions(&self, id: &str) -> Vec<Arc<R>> {
         let revisions = self.ids.number_of(id).and_then(|number| self.history.get(&number));
         revisions.into_iter().flatten().filter_map(|one| self.read_earlier(one).cloned()).collect()
     }
 
-    pub fn history(&self) -> History<R> {
+    pub fn revision_history(&self) -> History<R> {
         self.history
             .keys()
             .map(|number| self.ids.key_of(*number))
-            .map(|id| (id.to_owned(), self.earlier(id)))
+            .map(|id| (id.to_owned(), self.earlier_revisions(id)))
             .collect()
     }
 
-    fn read<'a>(&'a self, cell: &'a TableCell<R>) -> Option<&'a Arc<R>> {
+    fn read_cell<'a>(&'a self, cell: &'a TableCell<R>) -> Option<&'a Arc<R>> {
         match cell {
             TableCell::Gone => None,
             TableCell::Shelved(row) => Some(self.shelf.get(*row)),
@@ -193,22 +193,22 @@ impl<R: InMemory> RecordTable<R> {
     fn read_earlier<'a>(&'a self, earlier: &'a EarlierRevision<R>) -> Option<&'a Arc<R>> {
         match earlier.cell {
             TableCell::Shelved(row) if earlier.slot == NONE => Some(self.older.get(row)),
-            _ => self.read(&earlier.cell),
+            _ => self.read_cell(&earlier.cell),
         }
     }
 
     /// True if the record in a slot was neither replaced nor deleted.
-    pub fn contains(&self, slot: u32) -> bool {
+    pub fn is_current(&self, slot: u32) -> bool {
         self.cells.get(slot as usize).is_some_and(|cell| !matches!(cell, TableCell::Gone))
     }
 
     /// The record in a slot, unless it was replaced or deleted.
     pub fn get(&self, slot: u32) -> Option<&Arc<R>> {
-        self.cells.get(slot as usize).and_then(|cell| self.read(cell))
+        self.cells.get(slot as usize).and_then(|cell| self.read_cell(cell))
     }
 
     /// The slot of the current revision.
-    pub fn slot(&self, id: &str) -> Option<u32> {
+    pub fn slot_by_id(&self, id: &str) -> Option<u32> {
         self.slot_of(self.ids.number_of(id)?)
     }
 
@@ -219,17 +219,17 @@ impl<R: InMemory> RecordTable<R> {
 
     /// The current revision.
     pub fn by_id(&self, id: &str) -> Option<&Arc<R>> {
-        self.slot(id).and_then(|slot| self.get(slot))
+        self.slot_by_id(id).and_then(|slot| self.get(slot))
     }
 
     /// The slots of current revisions, in ascending order.
-    pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
-        (0..self.cells.len() as u32).filter(|slot| self.contains(*slot))
+    pub fn current_slots(&self) -> impl DoubleEndedIterator<Item = u32> {
+        (0..self.cells.len() as u32).filter(|slot| self.is_current(*slot))
     }
 
     /// Current revisions in ascending order of slots. Reads all of them.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<R>)> {
-        self.slots().filter_map(|slot| self.get(slot).map(|record| (slot, record)))
+        self.current_slots().filter_map(|slot| self.get(slot).map(|record| (slot, record)))
     }
 
     /// One more than the highest slot ever assigned.
@@ -262,7 +262,7 @@ impl<R: InMemory> RecordTable<R> {
     }
 
     /// Appends the rows of up to `count` more slots to `rows`. `encode` writes the form that the
-    /// `read` of [`RecordTable::unpack`] reads. `None` if a record can't be encoded.
+    /// `read` of [`RecordTable::unpack_columns`] reads. `None` if a record can't be encoded.
     pub fn write_rows(
         &self,
         rows: &mut ShelfWriter,
@@ -282,14 +282,14 @@ impl<R: InMemory> RecordTable<R> {
         let mut unread = self.shelf.written_rows();
         for slot in first as u32..end as u32 {
             let cell = replaced.get(&slot).copied().unwrap_or(&self.cells[slot as usize]);
-            write(rows, &mut unread, cell, |record| encode(slot, record))?;
+            write_row(rows, &mut unread, cell, |record| encode(slot, record))?;
         }
         Some(())
     }
 
     /// Writes the table and the `rows` of all slots into a snapshot; `encode` writes revisions
     /// without a slot. `None` if a record can't be encoded.
-    pub fn pack(
+    pub fn pack_columns(
         &self,
         packer: &mut ColumnPacker,
         rows: ShelfWriter,
@@ -308,7 +308,7 @@ impl<R: InMemory> RecordTable<R> {
         for earlier in revisions() {
             slots.push(earlier.slot);
             if earlier.slot == NONE {
-                write(&mut rows, &mut unread, &earlier.cell, &encode)?;
+                write_row(&mut rows, &mut unread, &earlier.cell, &encode)?;
             }
         }
         rows.pack_columns(packer);
@@ -322,7 +322,7 @@ impl<R: InMemory> RecordTable<R> {
         Some(())
     }
 
-    pub fn unpack(
+    pub fn unpack_columns(
         unpacker: &mut ColumnUnpacker<'_>,
         read: impl Fn(&[u8]) -> Option<R> + Send + Sync + 'static,
     ) -> Option<Self> {
@@ -372,7 +372,7 @@ impl<R: InMemory> RecordTable<R> {
 
 /// Appends the row of a cell, or an empty row if it has no record; `None` if the record can't be
 /// encoded.
-fn write<R>(
+fn write_row<R>(
     rows: &mut ShelfWriter,
     unread: &mut ShelfRows<'_>,
     cell: &TableCell<R>,

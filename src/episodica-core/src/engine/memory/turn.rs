@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{Condvar, Mutex};
 
 use crate::control::{CallControl, Uninterrupted};
-use crate::engine::callback_guard::{called_inside, serve, served_here};
+use crate::engine::callback_guard::{called_inside, serve_engines, served_here};
 use crate::error::Result;
 
 thread_local! {
@@ -52,7 +52,7 @@ struct WaitQueue {
 }
 
 impl WaitQueue {
-    fn advance(&mut self) {
+    fn serve_next(&mut self) {
         self.serving += 1;
         while self.abandoned.remove(&self.serving) {
             self.serving += 1;
@@ -62,7 +62,7 @@ impl WaitQueue {
 
 impl WaitLine {
     /// Waits to be served until a deadline; `false` if it passes.
-    fn enter(&self, deadline: Option<Instant>, control: &dyn CallControl) -> Result<bool> {
+    fn wait_served(&self, deadline: Option<Instant>, control: &dyn CallControl) -> Result<bool> {
         let mut queue = self.queue.lock();
         let ticket = queue.next;
         queue.next += 1;
@@ -78,7 +78,7 @@ impl WaitLine {
             let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if outcome.is_err() || is_late {
                 if queue.serving == ticket {
-                    queue.advance();
+                    queue.serve_next();
                     self.moved.notify_all();
                 } else {
                     queue.abandoned.insert(ticket);
@@ -96,8 +96,8 @@ impl WaitLine {
         is_free
     }
 
-    fn leave(&self) {
-        self.queue.lock().advance();
+    fn leave_line(&self) {
+        self.queue.lock().serve_next();
         self.moved.notify_all();
     }
 }
@@ -115,12 +115,12 @@ pub(crate) struct FormingTurn<'a> {
 pub(crate) struct HeldTurns(Vec<usize>);
 
 impl HeldTurns {
-    pub fn here() -> Self {
+    pub fn of_thread() -> Self {
         HELD.with_borrow(|held| Self(held.clone()))
     }
 
     /// Gives these turns to this thread, which works for their holder.
-    pub fn adopt(self) {
+    pub fn adopt_turns(self) {
         HELD.set(self.0);
     }
 }
@@ -135,26 +135,26 @@ pub struct CallbackScope {
 impl CallbackScope {
     /// That of this thread.
     #[must_use]
-    pub fn here() -> Self {
-        Self { engines: served_here(), turns: HeldTurns::here() }
+    pub fn of_thread() -> Self {
+        Self { engines: served_here(), turns: HeldTurns::of_thread() }
     }
 
     /// Does work of the callback in this thread.
-    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn run_callback<T>(&self, work: impl FnOnce() -> T) -> T {
         struct Restored(CallbackScope);
         impl Drop for Restored {
             fn drop(&mut self) {
-                self.0.clone().adopt();
+                self.0.clone().adopt_scope();
             }
         }
-        let _restored = Restored(Self::here());
-        self.clone().adopt();
+        let _restored = Restored(Self::of_thread());
+        self.clone().adopt_scope();
         work()
     }
 
-    fn adopt(self) {
-        serve(self.engines);
-        self.turns.adopt();
+    fn adopt_scope(self) {
+        serve_engines(self.engines);
+        self.turns.adopt_turns();
     }
 }
 
@@ -178,7 +178,7 @@ impl FormingTurns {
     /// # Errors
     /// The error of `control` when the caller gives up; `InvalidInput` if this thread has the turn
     /// already, because a callback has called the engine.
-    pub fn take(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
+    pub fn take_turn(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
         let turn = self.take_until(None, control)?;
         Ok(turn.expect("invariant: only a deadline gives up without an error"))
     }
@@ -195,13 +195,13 @@ impl FormingTurns {
         if self.is_held_here() {
             return Err(called_inside("this operation"));
         }
-        if !self.turns.enter(deadline, control)? {
+        if !self.turns.wait_served(deadline, control)? {
             return Ok(None);
         }
-        match self.steps.enter(deadline, control) {
+        match self.steps.wait_served(deadline, control) {
             Ok(true) => Ok(Some(self.hand_out(true))),
             refused => {
-                self.turns.leave();
+                self.turns.leave_line();
                 refused.map(|_| None)
             }
         }
@@ -211,25 +211,25 @@ impl FormingTurns {
     /// turn waits for.
     ///
     /// # Errors
-    /// As [`FormingTurns::take`].
+    /// As [`FormingTurns::take_turn`].
     pub fn take_step(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
         if self.is_held_here() {
             return Err(called_inside("this operation"));
         }
-        self.steps.enter(None, control)?;
+        self.steps.wait_served(None, control)?;
         Ok(self.hand_out(false))
     }
 
     /// Does `work`, such as waiting for a model, while others take steps. The caller has the turn.
-    pub fn lend<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn lend_turn<T>(&self, work: impl FnOnce() -> T) -> T {
         struct Lent<'a>(&'a WaitLine);
         impl Drop for Lent<'_> {
             fn drop(&mut self) {
                 // Steps are short, and `Uninterrupted` gives up none.
-                let _ = self.0.enter(None, &Uninterrupted);
+                let _ = self.0.wait_served(None, &Uninterrupted);
             }
         }
-        self.steps.leave();
+        self.steps.leave_line();
         let _lent = Lent(&self.steps);
         work()
     }
@@ -239,14 +239,14 @@ impl FormingTurns {
     /// that add to one user, one forms episodes, one waits, and the others return.
     ///
     /// # Errors
-    /// As [`FormingTurns::take`].
+    /// As [`FormingTurns::take_turn`].
     pub fn take_for_new(&self, control: &dyn CallControl) -> Result<Option<FormingTurn<'_>>> {
         // A callback that adds messages while episodes are formed leaves their episodes to the next
         // call.
         if self.is_held_here() || self.awaited.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
-        let turn = self.take(control);
+        let turn = self.take_turn(control);
         // From here on this caller may have read the buffer, so the next caller must wait for the
         // turn.
         self.awaited.swap(false, Ordering::AcqRel);
@@ -258,7 +258,7 @@ impl FormingTurns {
             return None;
         }
         if !self.steps.try_enter() {
-            self.turns.leave();
+            self.turns.leave_line();
             return None;
         }
         Some(self.hand_out(true))
@@ -269,9 +269,9 @@ impl Drop for FormingTurn<'_> {
     fn drop(&mut self) {
         let address = self.of.address();
         HELD.with_borrow_mut(|held| held.retain(|other| *other != address));
-        self.of.steps.leave();
+        self.of.steps.leave_line();
         if self.is_whole {
-            self.of.turns.leave();
+            self.of.turns.leave_line();
         }
     }
 }
@@ -286,50 +286,50 @@ mod tests {
     #[test]
     fn a_turn_is_exclusive_and_waiting_can_be_given_up() {
         let turns = FormingTurns::default();
-        let turn = turns.take(&Uninterrupted).expect("free");
+        let turn = turns.take_turn(&Uninterrupted).expect("free");
         assert!(turns.try_take().is_none());
         let flag = CancelFlag::default();
         flag.cancel();
         std::thread::scope(|scope| {
-            scope.spawn(|| assert!(turns.take(&flag).is_err()));
+            scope.spawn(|| assert!(turns.take_turn(&flag).is_err()));
         });
         drop(turn);
         assert!(turns.try_take().is_some());
-        assert!(turns.take(&Uninterrupted).is_ok());
+        assert!(turns.take_turn(&Uninterrupted).is_ok());
     }
 
     #[test]
     fn whoever_has_the_turn_is_refused_a_second_one() {
         let turns = FormingTurns::default();
-        let turn = turns.take(&Uninterrupted).expect("free");
-        let error = turns.take(&Uninterrupted).err().expect("refused");
+        let turn = turns.take_turn(&Uninterrupted).expect("free");
+        let error = turns.take_turn(&Uninterrupted).err().expect("refused");
         assert!(error.to_string().contains("from inside"), "{error}");
-        let (held, callback) = (HeldTurns::here(), CallbackScope::here());
+        let (held, callback) = (HeldTurns::of_thread(), CallbackScope::of_thread());
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                held.adopt();
-                turns.take(&Uninterrupted).is_err()
+                held.adopt_turns();
+                turns.take_turn(&Uninterrupted).is_err()
             });
             assert!(worker.join().expect("ends"));
             let other = scope.spawn(|| {
-                let inside = callback.run(|| turns.take(&Uninterrupted).is_err());
+                let inside = callback.run_callback(|| turns.take_turn(&Uninterrupted).is_err());
                 inside && !turns.is_held_here()
             });
             assert!(other.join().expect("ends"));
         });
         drop(turn);
-        assert!(turns.take(&Uninterrupted).is_ok());
+        assert!(turns.take_turn(&Uninterrupted).is_ok());
     }
 
     #[test]
     fn a_step_waits_for_the_holder_but_not_for_what_it_waits_for() {
         let turns = FormingTurns::default();
-        let turn = turns.take(&Uninterrupted).expect("free");
+        let turn = turns.take_turn(&Uninterrupted).expect("free");
         let flag = CancelFlag::default();
         flag.cancel();
         std::thread::scope(|scope| {
             assert!(scope.spawn(|| turns.take_step(&flag).is_err()).join().expect("ends"));
-            turns.lend(|| {
+            turns.lend_turn(|| {
                 let taken = scope.spawn(|| {
                     let _step = turns.take_step(&Uninterrupted).expect("lent");
                     turns.try_take().is_none() && turns.take_step(&Uninterrupted).is_err()
@@ -346,14 +346,14 @@ mod tests {
     fn who_comes_first_is_served_first() {
         let turns = Arc::new(FormingTurns::default());
         let served = Arc::new(Mutex::new(Vec::new()));
-        let first = turns.take(&Uninterrupted).expect("free");
+        let first = turns.take_turn(&Uninterrupted).expect("free");
         let waiters: Vec<_> = (0..4)
             .map(|number| {
                 let (turns, served) = (Arc::clone(&turns), Arc::clone(&served));
                 let handle = std::thread::spawn({
                     let turns = Arc::clone(&turns);
                     move || {
-                        let _turn = turns.take(&Uninterrupted).expect("waits");
+                        let _turn = turns.take_turn(&Uninterrupted).expect("waits");
                         served.lock().push(number);
                     }
                 });

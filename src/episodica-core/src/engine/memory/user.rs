@@ -99,7 +99,7 @@ impl UserMemory {
     }
 
     /// How often records were changed in a step.
-    pub fn steps(&self) -> u64 {
+    pub fn step_count(&self) -> u64 {
         self.steps.load(Ordering::SeqCst)
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct UnsavedUses {
 
 impl UnsavedUses {
     /// Counts one use of each record; messages count for their episodes.
-    pub fn note<'a>(&self, ids: impl IntoIterator<Item = &'a str>, now: Moment) {
+    pub fn note_uses<'a>(&self, ids: impl IntoIterator<Item = &'a str>, now: Moment) {
         let mut counts = self.counts.lock();
         let one = RecordUse { uses: 1, last_used: now };
         for id in ids {
@@ -41,7 +41,7 @@ impl UnsavedUses {
     }
 
     /// Adds counts, such as those of a file that is about to be removed.
-    pub fn add(&self, more: impl IntoIterator<Item = (String, RecordUse)>) {
+    pub fn add_counts(&self, more: impl IntoIterator<Item = (String, RecordUse)>) {
         let mut counts = self.counts.lock();
         for (id, count) in more {
             counts
@@ -51,7 +51,7 @@ impl UnsavedUses {
         }
     }
 
-    pub fn take(&self) -> FxHashMap<String, RecordUse> {
+    pub fn take_counts(&self) -> FxHashMap<String, RecordUse> {
         self.answers.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.counts.lock())
     }
@@ -69,7 +69,7 @@ fn by_record(
 ) -> BTreeMap<String, RecordUse> {
     let (mut known, mut said) = (BTreeMap::new(), BTreeMap::<String, RecordUse>::new());
     for (id, count) in counts {
-        if view.facts.slot(&id).or_else(|| view.episodes.slot(&id)).is_some() {
+        if view.facts.slot_by_id(&id).or_else(|| view.episodes.slot_by_id(&id)).is_some() {
             known.insert(id, count);
             continue;
         }
@@ -79,11 +79,11 @@ fn by_record(
         let last_used = most.last_used.max(count.last_used);
         *most = RecordUse { uses: most.uses.max(count.uses), last_used };
     }
-    add(&mut known, said);
+    add_uses(&mut known, said);
     known
 }
 
-fn add(
+fn add_uses(
     counts: &mut BTreeMap<String, RecordUse>,
     more: impl IntoIterator<Item = (String, RecordUse)>,
 ) {
@@ -101,7 +101,7 @@ impl UserMemory {
     pub fn use_counts(&self, store: &Store) -> Result<BTreeMap<String, RecordUse>> {
         let mut counts = store.read_uses(&self.owner)?;
         let fresh = self.uses.counts.lock().clone();
-        add(&mut counts, by_record(&self.view.read(), fresh));
+        add_uses(&mut counts, by_record(&self.view.read(), fresh));
         Ok(counts)
     }
 
@@ -119,13 +119,13 @@ impl UserMemory {
 
     /// [`UserMemory::save_uses`] for a caller that holds the lock of the caches.
     pub(super) fn write_uses(&self, store: &Store) -> Result<()> {
-        let fresh = self.uses.take();
+        let fresh = self.uses.take_counts();
         if fresh.is_empty() || store.open_mode() == OpenMode::ReadOnly {
             return Ok(());
         }
         let written = self.add_to_file(store, fresh.clone());
         if written.is_err() {
-            self.uses.add(fresh);
+            self.uses.add_counts(fresh);
         }
         written
     }
@@ -138,7 +138,7 @@ impl UserMemory {
         store.change_uses(&self.owner, &|known| {
             let view = self.view.read();
             let mut counts = by_record(&view, known);
-            add(&mut counts, by_record(&view, fresh.clone()));
+            add_uses(&mut counts, by_record(&view, fresh.clone()));
             counts
         })
     }

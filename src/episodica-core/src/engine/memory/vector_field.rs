@@ -38,7 +38,7 @@ impl VectorField {
     pub const ALL: [Self; 2] = [Self::Message, Self::Fact];
 
     /// The number of the field's part of a segment. Earlier versions wrote parts 1 and 2.
-    pub fn part(self) -> usize {
+    pub fn part_number(self) -> usize {
         match self {
             Self::Message => 0,
             Self::Fact => 3,
@@ -46,7 +46,7 @@ impl VectorField {
     }
 
     /// The kind of the record, as dead letters name it.
-    pub fn kind(self) -> &'static str {
+    pub fn kind_name(self) -> &'static str {
         match self {
             Self::Message => "message",
             Self::Fact => "semantic",
@@ -68,7 +68,7 @@ impl VectorField {
     }
 
     /// The slots that have a vector, in the order of the index.
-    pub fn labels(self, view: &UserView) -> &[u64] {
+    pub fn indexed_labels(self, view: &UserView) -> &[u64] {
         self.index(view).vector_index().map_or(&[][..], VectorIndex::labels)
     }
 
@@ -77,7 +77,7 @@ impl VectorField {
     }
 
     /// Number of records.
-    pub fn records(self, view: &UserView) -> usize {
+    pub fn record_count(self, view: &UserView) -> usize {
         match self {
             Self::Message => view.messages.len(),
             Self::Fact => view.facts.len(),
@@ -85,18 +85,18 @@ impl VectorField {
     }
 
     /// The slots of the records, in ascending order.
-    pub fn slots(self, view: &UserView) -> Vec<u32> {
+    pub fn record_slots(self, view: &UserView) -> Vec<u32> {
         match self {
             Self::Message => view.messages.message_slots().collect(),
-            Self::Fact => view.facts.slots().collect(),
+            Self::Fact => view.facts.current_slots().collect(),
         }
     }
 
     /// True if the slot has a record.
-    pub fn contains(self, view: &UserView, slot: u32) -> bool {
+    pub fn has_record(self, view: &UserView, slot: u32) -> bool {
         match self {
             Self::Message => view.messages.has_message(slot),
-            Self::Fact => view.facts.contains(slot),
+            Self::Fact => view.facts.is_current(slot),
         }
     }
 
@@ -104,7 +104,7 @@ impl VectorField {
     ///
     /// # Panics
     /// If the slot has no record.
-    pub fn text(self, view: &UserView, slot: u32) -> (&str, Cow<'_, str>) {
+    pub fn record_text(self, view: &UserView, slot: u32) -> (&str, Cow<'_, str>) {
         const RECORD: &str = "invariant: the slot has a record";
         match self {
             Self::Message => {
@@ -119,12 +119,12 @@ impl VectorField {
     }
 
     /// The keys of the texts in these slots.
-    pub fn keys(self, view: &UserView, slots: Vec<u32>) -> Vec<VectorKey> {
-        parallel::map_items(slots, FEW_HASHES, |slot| vector_key(&self.text(view, slot).1))
+    pub fn vector_keys(self, view: &UserView, slots: Vec<u32>) -> Vec<VectorKey> {
+        parallel::map_items(slots, FEW_HASHES, |slot| vector_key(&self.record_text(view, slot).1))
     }
 
-    fn missing(self, view: &UserView, slot: u32) -> MissingVector {
-        let (id, text) = self.text(view, slot);
+    fn missing_vector(self, view: &UserView, slot: u32) -> MissingVector {
+        let (id, text) = self.record_text(view, slot);
         MissingVector { field: self, slot, id: id.to_owned(), text: text.into_owned() }
     }
 }
@@ -150,16 +150,16 @@ impl UserView {
 
     pub(crate) fn lacks_vectors(&self) -> bool {
         let mut fields = VectorField::ALL.into_iter();
-        fields.any(|field| field.index(self).vector_count() < field.records(self))
+        fields.any(|field| field.index(self).vector_count() < field.record_count(self))
     }
 
     pub(crate) fn without_vector(&self) -> Vec<MissingVector> {
         let mut missing = Vec::new();
         for field in VectorField::ALL {
-            if field.index(self).vector_count() < field.records(self) {
-                let slots = field.slots(self).into_iter();
+            if field.index(self).vector_count() < field.record_count(self) {
+                let slots = field.record_slots(self).into_iter();
                 let lacking = slots.filter(|slot| !field.has_vector(self, *slot));
-                missing.extend(lacking.map(|slot| field.missing(self, slot)));
+                missing.extend(lacking.map(|slot| field.missing_vector(self, slot)));
             }
         }
         missing
@@ -169,11 +169,11 @@ impl UserView {
     pub(super) fn texts_of(&self, arrived: &ArrivedRecords) -> Vec<MissingVector> {
         let mut texts = Vec::new();
         if arrived.messages {
-            let slots = self.backlog.unembedded().iter();
-            texts.extend(slots.map(|slot| VectorField::Message.missing(self, *slot)));
+            let slots = self.backlog.unembedded_slots().iter();
+            texts.extend(slots.map(|slot| VectorField::Message.missing_vector(self, *slot)));
         }
-        let facts = arrived.facts.iter().filter_map(|id| self.facts.slot(id));
-        texts.extend(facts.map(|slot| VectorField::Fact.missing(self, slot)));
+        let facts = arrived.facts.iter().filter_map(|id| self.facts.slot_by_id(id));
+        texts.extend(facts.map(|slot| VectorField::Fact.missing_vector(self, slot)));
         texts
     }
 
@@ -190,8 +190,8 @@ impl UserView {
             let row = row.insert_axis(Axis(0));
             let added = if *field == VectorField::Message {
                 self.add_message_vectors(&[*slot], row, to)?
-            } else if field.contains(self, *slot) && !field.has_vector(self, *slot) {
-                to.add(field.index_mut(self), &[u64::from(*slot)], Some(row))?
+            } else if field.has_record(self, *slot) && !field.has_vector(self, *slot) {
+                to.add_vectors(field.index_mut(self), &[u64::from(*slot)], Some(row))?
             } else {
                 true
             };

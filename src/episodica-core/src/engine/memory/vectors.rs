@@ -43,7 +43,7 @@ impl KnownVectors {
     ///
     /// # Errors
     /// `EmbeddingMismatch` if they come from another embedder.
-    pub fn read(
+    pub fn read_segment(
         store: &Store,
         owner: &Owner,
         embedder: &dyn Embedder,
@@ -57,7 +57,8 @@ impl KnownVectors {
                 {
                     known.check_model(embedder.model_name(), embedder.dimension())?;
                     Self(VectorField::ALL.map(|field| {
-                        KnownField::read(known, field.part(), &mut problems).unwrap_or_default()
+                        KnownField::read_part(known, field.part_number(), &mut problems)
+                            .unwrap_or_default()
                     }))
                 }
                 Ok(_) => Self::default(),
@@ -70,7 +71,7 @@ impl KnownVectors {
                 return Ok((known, problems));
             }
             let now = store.open_segment(owner);
-            if footer(&now) == footer(&segment) {
+            if segment_footer(&now) == segment_footer(&segment) {
                 return Ok((known, problems));
             }
             segment = now;
@@ -86,20 +87,24 @@ impl KnownVectors {
             };
             let slots = (0..).zip(vectors.labels()).map(|(row, label)| (row, *label as u32));
             let (rows, slots): (Vec<usize>, Vec<u32>) =
-                slots.filter(|(_, slot)| field.contains(view, *slot)).unzip();
+                slots.filter(|(_, slot)| field.has_record(view, *slot)).unzip();
             let vectors = vectors.vectors().select(&rows).into_owned();
-            KnownField { keys: field.keys(view, slots), vectors }
+            KnownField { keys: field.vector_keys(view, slots), vectors }
         }))
     }
 }
 
-fn footer(read: &Result<Option<Segment>, StoreProblem>) -> Option<&SegmentFooter> {
+fn segment_footer(read: &Result<Option<Segment>, StoreProblem>) -> Option<&SegmentFooter> {
     read.as_ref().ok()?.as_ref().map(|segment| &segment.footer)
 }
 
 impl KnownField {
     /// Reads a part of the segment; `None`, and a problem, if it is damaged.
-    fn read(segment: &Segment, number: usize, problems: &mut Vec<StoreProblem>) -> Option<Self> {
+    fn read_part(
+        segment: &Segment,
+        number: usize,
+        problems: &mut Vec<StoreProblem>,
+    ) -> Option<Self> {
         let mut note = |problem| problems.push(problem);
         let keys = segment.read_keys(number).map_err(&mut note).ok()?;
         let vectors = segment.read_vectors(number).map_err(note).ok()?;
@@ -108,7 +113,7 @@ impl KnownField {
 
     /// The field of a view with a vector for each record: known ones unchanged, the others from the
     /// embedder.
-    fn fill(
+    fn fill_field(
         self,
         view: &UserView,
         field: VectorField,
@@ -116,13 +121,13 @@ impl KnownField {
         control: &dyn CallControl,
     ) -> Result<(TextIndex, FilledCount)> {
         let labels = |slots: &[u32]| slots.iter().map(|slot| u64::from(*slot)).collect::<Vec<_>>();
-        let (mut index, slots) = (TextIndex::default(), field.slots(view));
+        let (mut index, slots) = (TextIndex::default(), field.record_slots(view));
         let (mut found, mut rows, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut in_order = false;
         if self.keys.is_empty() {
             missing.clone_from(&slots);
         } else {
-            let keys = field.keys(view, slots.clone());
+            let keys = field.vector_keys(view, slots.clone());
             in_order = keys == self.keys;
             let places: FxHashMap<&VectorKey, usize> =
                 (0..).zip(&self.keys).map(|(at, key)| (key, at)).collect();
@@ -145,10 +150,10 @@ impl KnownField {
         if to.opens_without_embedding {
             return Ok((index, count));
         }
-        let texts: Vec<_> = missing.iter().map(|slot| field.text(view, *slot).1).collect();
+        let texts: Vec<_> = missing.iter().map(|slot| field.record_text(view, *slot).1).collect();
         let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
-        if let Some(rows) = to.embed(&texts, control)? {
-            to.add(&mut index, &labels(&missing), Some(rows.view()))?;
+        if let Some(rows) = to.embed_batches(&texts, control)? {
+            to.add_vectors(&mut index, &labels(&missing), Some(rows.view()))?;
             count.computed = missing.len();
         }
         Ok((index, count))
@@ -167,7 +172,7 @@ impl UserView {
         let mut is_outdated = false;
         for (field, known) in VectorField::ALL.into_iter().zip(known.0) {
             let available = known.keys.len();
-            let (filled, count) = known.fill(self, field, to, control)?;
+            let (filled, count) = known.fill_field(self, field, to, control)?;
             field.index_mut(self).take_vectors(filled);
             is_outdated |= count.computed > 0 || count.taken < available;
         }
@@ -188,11 +193,11 @@ impl UserMemory {
         control: &dyn CallControl,
     ) -> Result<usize> {
         let missing = self.view.read().without_vector();
-        self.embed(&missing, to, control)
+        self.embed_texts(&missing, to, control)
     }
 
     /// Embeds texts; returns how many still lack a vector.
-    pub(super) fn embed(
+    pub(super) fn embed_texts(
         &self,
         missing: &[MissingVector],
         to: &IndexingSettings<'_>,
@@ -202,7 +207,7 @@ impl UserMemory {
         if texts.is_empty() {
             return Ok(0);
         }
-        let Some(rows) = to.embed(&texts, control)? else { return Ok(missing.len()) };
+        let Some(rows) = to.embed_batches(&texts, control)? else { return Ok(missing.len()) };
         let left = self.view.write().add_missing(missing, rows.view(), to)?;
         self.note_change();
         Ok(left)

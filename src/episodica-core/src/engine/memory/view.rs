@@ -48,7 +48,7 @@ pub(crate) struct FactStatus {
 
 impl FactStatus {
     /// Marks the fact as deleted.
-    pub fn end(&mut self) {
+    pub fn mark_deleted(&mut self) {
         self.current = 0;
     }
 }
@@ -140,14 +140,15 @@ impl UserView {
         rows: ArrayView2<'_, f32>,
         to: &IndexingSettings<'_>,
     ) -> Result<bool> {
-        let wanted: Vec<usize> =
-            (0..slots.len()).filter(|at| self.backlog.unembedded().contains(&slots[*at])).collect();
+        let wanted: Vec<usize> = (0..slots.len())
+            .filter(|at| self.backlog.unembedded_slots().contains(&slots[*at]))
+            .collect();
         let labels: Vec<u64> = wanted.iter().map(|at| u64::from(slots[*at])).collect();
         let added = if wanted.len() == slots.len() {
-            to.add(&mut self.messages.field, &labels, Some(rows))?
+            to.add_vectors(&mut self.messages.field, &labels, Some(rows))?
         } else {
             let rows = rows.select(Axis(0), &wanted);
-            to.add(&mut self.messages.field, &labels, Some(rows.view()))?
+            to.add_vectors(&mut self.messages.field, &labels, Some(rows.view()))?
         };
         if added {
             wanted.iter().for_each(|at| self.backlog.message_embedded(slots[*at]));
@@ -166,7 +167,7 @@ impl UserView {
         terms: &[TextTerms; 2],
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
+        let (slot, earlier) = self.episodes.put_revision(&episode.episode_id, Arc::clone(&episode));
         if let Some(earlier) = earlier {
             self.abstracts.remove_slot(earlier)?;
             self.narratives.remove_slot(earlier)?;
@@ -200,7 +201,7 @@ impl UserView {
         rows: Rows<'_>,
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let wording = FactWording::of(&fact, to.tokens);
+        let wording = FactWording::from_fact(&fact, to.tokens);
         self.put_read(fact, &wording, rows, to)
     }
 
@@ -213,7 +214,7 @@ impl UserView {
         to: &IndexingSettings<'_>,
     ) -> Result<()> {
         self.facts_changed();
-        let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
+        let (slot, earlier) = self.facts.put_revision(&fact.memory_id, Arc::clone(&fact));
         if let Some(earlier) = earlier {
             self.statements.remove_slot(earlier)?;
             self.standings[earlier as usize].current = 0;
@@ -225,19 +226,19 @@ impl UserView {
         let proofs = fact.source_messages.iter();
         self.sources.push_list(proofs.filter_map(|message| self.messages.slot_of(message)));
         self.linked.pad_to(slot as usize);
-        let linked = fact.links.iter().map(|link| self.facts.number(&link.old));
+        let linked = fact.links.iter().map(|link| self.facts.number_of(&link.old));
         self.linked.push_list(linked.collect::<Vec<_>>());
         let (subject, _) = self.subjects.intern_key(&fact.subject);
-        let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
+        let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number_of(id));
         self.standings.resize(slot as usize, FactStatus::zeroed());
         let hidden = if fact.archived_at.is_some() { ARCHIVED } else { 0 };
-        // A fact that ends later is current until `expire` finds that the moment has come.
+        // A fact that ends later is current until `expire_facts` finds that the moment has come.
         let current = fact.holds_at(fact.updated_at).into();
         let stated = (!fact.provenance.is_by_rules()).into();
         self.standings.push(FactStatus { subject, successor, current, stated, hidden });
         self.hidden.put_fact(slot, &fact);
         self.note_text(text_key(&wording.normalized), slot);
-        to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
+        to.add_vectors(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
     /// Resets values that were computed from all facts.
@@ -247,7 +248,7 @@ impl UserView {
     }
 
     /// The messages with superseded content, each with the facts that superseded it.
-    pub fn superseded(&self) -> &Superseded {
+    pub fn superseded_messages(&self) -> &Superseded {
         self.superseded.get_or_init(|| superseded_messages(self))
     }
 
@@ -280,12 +281,12 @@ impl UserView {
     }
 
     /// Number and name of the subject of the fact in a slot.
-    pub fn subject(&self, slot: u32) -> (u32, &str) {
+    pub fn fact_subject(&self, slot: u32) -> (u32, &str) {
         let number = self.standings[slot as usize].subject;
         (number, self.subjects.key_of(number))
     }
 
-    pub fn successor(&self, slot: u32) -> Option<u32> {
+    pub fn fact_successor(&self, slot: u32) -> Option<u32> {
         self.facts.slot_of(self.standings[slot as usize].successor)
     }
 
@@ -306,10 +307,10 @@ impl UserView {
     }
 
     /// Earlier revisions of a record, oldest first.
-    pub fn earlier(&self, id: &str) -> Vec<AnyRecord> {
+    pub fn earlier_revisions(&self, id: &str) -> Vec<AnyRecord> {
         let messages = self.messages.earlier_versions(id).iter().cloned().map(AnyRecord::Message);
-        let episodes = self.episodes.earlier(id).into_iter().map(AnyRecord::Episode);
-        let facts = self.facts.earlier(id).into_iter().map(AnyRecord::Semantic);
+        let episodes = self.episodes.earlier_revisions(id).into_iter().map(AnyRecord::Episode);
+        let facts = self.facts.earlier_revisions(id).into_iter().map(AnyRecord::Semantic);
         messages.chain(episodes).chain(facts).collect()
     }
 
@@ -337,7 +338,7 @@ impl UserView {
     pub fn buffered_sessions(&self) -> Vec<Vec<u32>> {
         let mut sessions: Vec<Vec<u32>> = Vec::new();
         let mut places: FxHashMap<Option<&str>, usize> = FxHashMap::default();
-        for slot in self.backlog.buffer() {
+        for slot in self.backlog.buffered_slots() {
             let place = *places
                 .entry(self.messages.get(*slot).session_id.as_deref())
                 .or_insert(sessions.len());

@@ -17,7 +17,7 @@ pub(crate) struct FactWording {
 
 impl FactWording {
     /// The words of a fact's text and, if it is stated, of its subject and attribute.
-    pub fn of(fact: &SemanticMemory, tokens: &dyn TokenTable) -> Self {
+    pub fn from_fact(fact: &SemanticMemory, tokens: &dyn TokenTable) -> Self {
         let content = &*fact.content;
         let mut text = Cow::Borrowed(content);
         if fact.quote.is_none() {

@@ -115,7 +115,7 @@ impl Engine {
         let mut degraded = prepared.degraded.clone();
         let gathered = ContextSources::new(&search, request.max_tokens, &mut degraded)?;
         let packed = gathered.pack(&search, request, control)?;
-        user.recalled.lock().note(&packed.text);
+        user.recalled.lock().note_line(&packed.text);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
@@ -124,7 +124,7 @@ impl Engine {
         let (hit, known) =
             (hits.iter().map(SearchHit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();
-        user.uses.note(used, self.services.clock.now());
+        user.uses.note_uses(used, self.services.clock.now());
         let id = |slot: u32| view.messages.get(slot).message_id.clone();
         Ok(PackedContext {
             messages: messages.map(|slot| Arc::clone(view.messages.get(*slot))).collect(),
@@ -224,7 +224,7 @@ impl ContextSources {
     /// means that no facts are wanted: superseded messages are then marked as outdated, and no
     /// facts are added.
     fn add_successors(&mut self, view: &UserView, filter: Option<&RecordFilter>) {
-        let superseded = view.superseded();
+        let superseded = view.superseded_messages();
         if superseded.is_empty() {
             return;
         }
@@ -256,7 +256,7 @@ impl ContextSources {
     /// Drops the summaries of episodes with a superseded message, or with a message that contains
     /// an earlier context: the summary may repeat either.
     fn drop_summaries(&mut self, view: &UserView) {
-        let superseded = view.superseded();
+        let superseded = view.superseded_messages();
         self.episodes.retain(|hit| {
             let mut slots = hit
                 .messages
@@ -286,7 +286,7 @@ impl ContextSources {
             HitRecord::Episode(episode) => Some(EpisodeSummary {
                 text: format!(
                     "{}: {}",
-                    zone.show(episode.timestamp).local().date(),
+                    zone.local_moment(episode.timestamp).local().date(),
                     if quotes_title(&episode.summary, &episode.title) {
                         episode.summary.clone()
                     } else {

@@ -17,11 +17,11 @@ impl UserCorpus for UserView {
     }
 
     fn fact_slots(&self) -> Vec<u32> {
-        self.facts.slots().collect()
+        self.facts.current_slots().collect()
     }
 
     fn has_fact(&self, slot: u32) -> bool {
-        self.facts.contains(slot)
+        self.facts.is_current(slot)
     }
 
     fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>> {
@@ -49,11 +49,11 @@ impl UserCorpus for UserView {
     }
 
     fn subject(&self, slot: u32) -> (u32, &str) {
-        UserView::subject(self, slot)
+        UserView::fact_subject(self, slot)
     }
 
     fn successor(&self, slot: u32) -> Option<u32> {
-        UserView::successor(self, slot)
+        UserView::fact_successor(self, slot)
     }
 
     fn abstracts(&self) -> &TextIndex {
@@ -65,11 +65,11 @@ impl UserCorpus for UserView {
     }
 
     fn episode_slots(&self) -> Vec<u32> {
-        self.episodes.slots().filter(|slot| !self.is_episode_hidden(*slot)).collect()
+        self.episodes.current_slots().filter(|slot| !self.is_episode_hidden(*slot)).collect()
     }
 
     fn has_episode(&self, slot: u32) -> bool {
-        self.episodes.contains(slot) && !self.is_episode_hidden(slot)
+        self.episodes.is_current(slot) && !self.is_episode_hidden(slot)
     }
 
     fn episode(&self, slot: u32) -> Option<&Arc<Episode>> {

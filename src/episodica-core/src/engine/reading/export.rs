@@ -44,35 +44,35 @@ impl Engine {
                 messages
                     .extend(view.messages.earlier_versions(&message.message_id).iter().cloned());
                 messages.push(Arc::clone(message));
-                let awaited = view.backlog.edits().get(&message.message_id);
+                let awaited = view.backlog.awaited_edits().get(&message.message_id);
                 messages.extend(awaited.into_iter().flatten().cloned());
             }
             let messages = (view.messages.len(), messages);
             let mut episodes: Vec<Arc<Episode>> = Vec::new();
             for (_, episode) in view.episodes.iter() {
-                episodes.extend(view.episodes.earlier(&episode.episode_id));
+                episodes.extend(view.episodes.earlier_revisions(&episode.episode_id));
                 episodes.push(Arc::clone(episode));
             }
             let mut facts: Vec<Arc<SemanticMemory>> = Vec::new();
             for (_, fact) in view.facts.iter() {
-                facts.extend(view.facts.earlier(&fact.memory_id));
+                facts.extend(view.facts.earlier_revisions(&fact.memory_id));
                 facts.push(Arc::clone(fact));
             }
-            let unlearned = view.backlog.unlearned().keys().cloned().collect();
+            let unlearned = view.backlog.unlearned_episodes().keys().cloned().collect();
             (messages, (view.episodes.len(), episodes), (view.facts.len(), facts), unlearned)
         };
         control.check()?;
         Ok(ExportedRecords {
             counts: (messages.0, episodes.0, facts.0),
-            messages: messages.1.iter().map(json).collect::<Result<_>>()?,
-            episodes: episodes.1.iter().map(json).collect::<Result<_>>()?,
-            facts: facts.1.iter().map(json).collect::<Result<_>>()?,
+            messages: messages.1.iter().map(to_json).collect::<Result<_>>()?,
+            episodes: episodes.1.iter().map(to_json).collect::<Result<_>>()?,
+            facts: facts.1.iter().map(to_json).collect::<Result<_>>()?,
             unlearned,
         })
     }
 }
 
-fn json(record: &impl Serialize) -> Result<String> {
+fn to_json(record: &impl Serialize) -> Result<String> {
     serde_json::to_string(record)
         .map_err(|error| Error::internal("a record has no JSON form").caused_by(error))
 }

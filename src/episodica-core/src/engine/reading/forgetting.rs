@@ -65,7 +65,7 @@ pub struct ForgottenRecord {
 }
 
 /// The strength of a memory, 0 to 1.
-pub fn strength(confidence: f64, days: f64, uses: u64) -> f64 {
+pub fn memory_strength(confidence: f64, days: f64, uses: u64) -> f64 {
     confidence * (-DECAY_PER_DAY * days.max(0.0) / (1.0 + USES_SLOW * uses as f64)).exp()
 }
 
@@ -81,7 +81,7 @@ struct RecordFacts {
 
 impl ForgettingPolicy {
     /// Applies the policy to the records of a view.
-    pub(crate) fn apply(
+    pub(crate) fn apply_policy(
         &self,
         view: &UserView,
         uses: &BTreeMap<String, RecordUse>,
@@ -91,16 +91,20 @@ impl ForgettingPolicy {
         if self.kinds.contains(&RecordKind::Semantic) {
             for (_, fact) in view.facts.iter() {
                 if self.filter.admits_fact(fact, &view.messages) {
-                    found.add(self.fact(fact, uses.get(&fact.memory_id), now));
+                    found.add_proposal(self.propose_fact(fact, uses.get(&fact.memory_id), now));
                 }
             }
         }
         if self.kinds.contains(&RecordKind::Episode) {
             for (_, episode) in view.episodes.iter() {
                 // An episode must be learned from before it is archived.
-                let waits = view.backlog.unlearned().contains_key(&episode.episode_id);
+                let waits = view.backlog.unlearned_episodes().contains_key(&episode.episode_id);
                 if !waits && self.filter.admits_episode(episode) {
-                    found.add(self.episode(episode, uses.get(&episode.episode_id), now));
+                    found.add_proposal(self.propose_episode(
+                        episode,
+                        uses.get(&episode.episode_id),
+                        now,
+                    ));
                 }
             }
         }
@@ -110,7 +114,12 @@ impl ForgettingPolicy {
         found
     }
 
-    fn fact(&self, fact: &SemanticMemory, used: Option<&RecordUse>, now: Moment) -> RecordProposal {
+    fn propose_fact(
+        &self,
+        fact: &SemanticMemory,
+        used: Option<&RecordUse>,
+        now: Moment,
+    ) -> RecordProposal {
         if fact.archived_at.is_some() || !fact.holds_at(now) {
             return RecordProposal::Kept;
         }
@@ -119,35 +128,42 @@ impl ForgettingPolicy {
         let seen = RecordFacts::new(confidence, Some(fact.importance), written, used, now);
         if let Some(expires) = fact.expires_at.filter(|expires| *expires <= now) {
             let reason = format!("expired on {}", expires.local().date());
-            return RecordProposal::of(
+            return RecordProposal::from_record(
                 AnyRecord::Semantic(fact.clone().into()),
                 &seen,
                 vec![reason],
             );
         }
-        let Some(reasons) = self.reasons(&seen) else { return RecordProposal::Kept };
+        let Some(reasons) = self.proposal_reasons(&seen) else { return RecordProposal::Kept };
         if is_vital(fact) || self.exempt_kinds.contains(&fact.kind) {
             return RecordProposal::Exempt;
         }
-        RecordProposal::of(AnyRecord::Semantic(fact.clone().into()), &seen, reasons)
+        RecordProposal::from_record(AnyRecord::Semantic(fact.clone().into()), &seen, reasons)
     }
 
-    fn episode(&self, episode: &Episode, used: Option<&RecordUse>, now: Moment) -> RecordProposal {
+    fn propose_episode(
+        &self,
+        episode: &Episode,
+        used: Option<&RecordUse>,
+        now: Moment,
+    ) -> RecordProposal {
         if episode.archived_at.is_some() {
             return RecordProposal::Kept;
         }
         let written = (episode.created_at, episode.created_at);
         let seen = RecordFacts::new(1.0, None, written, used, now);
-        match self.reasons(&seen) {
-            Some(reasons) => {
-                RecordProposal::of(AnyRecord::Episode(episode.clone().into()), &seen, reasons)
-            }
+        match self.proposal_reasons(&seen) {
+            Some(reasons) => RecordProposal::from_record(
+                AnyRecord::Episode(episode.clone().into()),
+                &seen,
+                reasons,
+            ),
             None => RecordProposal::Kept,
         }
     }
 
     /// The reasons to propose a record; `None` if a condition fails, or none is set.
-    fn reasons(&self, seen: &RecordFacts) -> Option<Vec<String>> {
+    fn proposal_reasons(&self, seen: &RecordFacts) -> Option<Vec<String>> {
         let mut reasons = Vec::new();
         let mut hold = true;
         let mut demand = |holds: bool, reason: String| {
@@ -194,7 +210,7 @@ impl RecordFacts {
         let uses = used.map_or(0, |used| used.uses);
         let last_used = used.map_or(updated, |used| used.last_used.max(updated));
         Self {
-            strength: strength(confidence, days(last_used), uses),
+            strength: memory_strength(confidence, days(last_used), uses),
             age_days: days(created),
             unused_days: days(last_used),
             uses,
@@ -211,7 +227,7 @@ enum RecordProposal {
 }
 
 impl RecordProposal {
-    fn of(record: AnyRecord, seen: &RecordFacts, reasons: Vec<String>) -> Self {
+    fn from_record(record: AnyRecord, seen: &RecordFacts, reasons: Vec<String>) -> Self {
         Self::Archived(ForgottenRecord {
             record,
             strength: seen.strength,
@@ -223,7 +239,7 @@ impl RecordProposal {
 }
 
 impl ForgettingPlan {
-    fn add(&mut self, proposal: RecordProposal) {
+    fn add_proposal(&mut self, proposal: RecordProposal) {
         match proposal {
             RecordProposal::Kept => {}
             RecordProposal::Exempt => self.exempt += 1,
@@ -238,10 +254,10 @@ mod tests {
 
     #[test]
     fn strength_fades_with_the_days_and_more_slowly_with_uses() {
-        assert!((strength(0.8, 0.0, 0) - 0.8).abs() < 1e-12);
-        assert!((strength(1.0, 10.0, 0) - (-1.0_f64).exp()).abs() < 1e-12);
-        assert!((strength(1.0, 10.0, 5) - (-0.5_f64).exp()).abs() < 1e-12);
-        assert!((strength(0.9, -3.0, 0) - 0.9).abs() < 1e-12);
+        assert!((memory_strength(0.8, 0.0, 0) - 0.8).abs() < 1e-12);
+        assert!((memory_strength(1.0, 10.0, 0) - (-1.0_f64).exp()).abs() < 1e-12);
+        assert!((memory_strength(1.0, 10.0, 5) - (-0.5_f64).exp()).abs() < 1e-12);
+        assert!((memory_strength(0.9, -3.0, 0) - 0.9).abs() < 1e-12);
     }
 
     #[test]
@@ -249,10 +265,10 @@ mod tests {
         let now = Moment::parse("2026-03-01T00:00:00Z").unwrap();
         let written = Moment::parse("2026-01-01T00:00:00Z").unwrap();
         let seen = RecordFacts::new(1.0, Some(0.5), (written, written), None, now);
-        assert_eq!(ForgettingPolicy::default().reasons(&seen), None);
+        assert_eq!(ForgettingPolicy::default().proposal_reasons(&seen), None);
         let old = ForgettingPolicy { older_than_days: Some(30.0), ..ForgettingPolicy::default() };
-        assert_eq!(old.reasons(&seen).unwrap(), ["written down 59 days ago"]);
+        assert_eq!(old.proposal_reasons(&seen).unwrap(), ["written down 59 days ago"]);
         let both = ForgettingPolicy { max_importance: Some(0.4), ..old };
-        assert_eq!(both.reasons(&seen), None);
+        assert_eq!(both.proposal_reasons(&seen), None);
     }
 }

@@ -145,7 +145,7 @@ impl HitBuilder<'_> {
             HitRecord::Semantic(fact) => fact.superseded_by.iter().cloned().collect(),
             HitRecord::Message(message) => {
                 let slot = self.view.messages.slot_of(&message.message_id);
-                let facts = slot.and_then(|slot| self.view.superseded().get(&slot));
+                let facts = slot.and_then(|slot| self.view.superseded_messages().get(&slot));
                 let facts = facts.into_iter().flat_map(|content| &content.facts);
                 facts
                     .filter_map(|slot| Some(self.view.facts.get(*slot)?.memory_id.to_string()))
@@ -183,7 +183,7 @@ impl HitBuilder<'_> {
         let mut messages = self.ranking.messages(&self.asked)?;
         self.leave_out_recalled(&mut messages);
         if !self.asked.query.asks_past {
-            raise_later(&mut messages, self.view, self.view.superseded());
+            raise_later(&mut messages, self.view, self.view.superseded_messages());
             raise_newer(&mut messages, &self.view.messages, self.asked.query);
         }
         Ok(messages)
@@ -221,7 +221,7 @@ impl HitBuilder<'_> {
     /// below the earlier one. If the message matches less well, the later episode is raised in
     /// proportion: so a rounding error can't decide between nearly equal matches.
     fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
-        if self.view.superseded().is_empty() {
+        if self.view.superseded_messages().is_empty() {
             return Ok(());
         }
         let mut later: FxHashMap<u32, Vec<(u32, f64)>> = FxHashMap::default();
@@ -230,7 +230,7 @@ impl HitBuilder<'_> {
         let least = last.map_or(f64::MIN, |episode| episode.explanation.value);
         for episode in ranked.iter().take_while(|episode| episode.explanation.value >= least) {
             for (message, share) in self.asked.shares(episode.slot)? {
-                let content = self.view.superseded().get(&message);
+                let content = self.view.superseded_messages().get(&message);
                 let facts = content.into_iter().flat_map(|content| &content.facts);
                 let sources = facts.flat_map(|fact| self.asked.corpus.sources(*fact));
                 let others = sources.filter_map(|source| self.view.episode_of(*source));

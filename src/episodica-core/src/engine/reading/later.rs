@@ -30,7 +30,7 @@ pub(super) fn later_words(
         let Some(at) = end_of_words(content, linked.link.old_span) else { continue };
         // The pairs of a message begin with the latest.
         if !found.iter().any(|known| known.mark.0 == at) {
-            let mark = (at, later_mark(told_in, zone.show(said).local().date(), words));
+            let mark = (at, later_mark(told_in, zone.local_moment(said).local().date(), words));
             found.push(LaterWords { mark, message: *message });
         }
     }

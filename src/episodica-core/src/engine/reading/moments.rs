@@ -20,7 +20,7 @@ pub(super) fn add_moments(view: &UserView, hits: &mut [SearchHit]) {
     }
     let mut claims: FxHashMap<u32, Vec<Arc<SemanticMemory>>> =
         hits.iter().filter_map(slot_of).map(|slot| (slot, Vec::new())).collect();
-    for fact in view.facts.slots().filter(|fact| is_quoted(view, *fact)) {
+    for fact in view.facts.current_slots().filter(|fact| is_quoted(view, *fact)) {
         for source in view.sources.get(fact) {
             if let Some(of_message) = claims.get_mut(source) {
                 of_message.extend(view.facts.get(fact).cloned());

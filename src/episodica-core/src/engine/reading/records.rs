@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::control::{CallControl, patiently};
+use crate::control::{CallControl, run_cancellable};
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::listing::{ListingPage, RecordKind, RecordOutline};
 use crate::engine::memory::main_speaker::main_speaker;
@@ -28,7 +28,7 @@ impl Engine {
     ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
-        Ok(view.page(kind, page))
+        Ok(view.listing_page(kind, page))
     }
 
     /// [`Engine::records`] without the contents of the records, for lists of names.
@@ -44,7 +44,7 @@ impl Engine {
     ) -> Result<Vec<RecordOutline>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
-        Ok(view.outlines(kind, page))
+        Ok(view.outline_page(kind, page))
     }
 
     /// The number of records of a listing, whatever its offset; at most its limit.
@@ -60,7 +60,7 @@ impl Engine {
     ) -> Result<usize> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(0) };
         let view = user.view.read();
-        Ok(view.count(kind, page))
+        Ok(view.listing_count(kind, page))
     }
 
     /// The sentences that the rules reject in these episodes of a user, or in all, oldest first.
@@ -88,7 +88,8 @@ impl Engine {
         let bytes = messages.map(|message| message.content.len()).sum();
         let config = self.services.config.clone();
         let read = move |episode: Arc<Episode>| turned_down(&episode.original_messages, &config);
-        let found = patiently(bytes, control, move || parallel::map_items(episodes, 1, read))?;
+        let found =
+            run_cancellable(bytes, control, move || parallel::map_items(episodes, 1, read))?;
         let mut found: Vec<TurnedDown> = found.into_iter().flatten().collect();
         found.sort_by_key(|one| one.said);
         Ok(found)
@@ -114,7 +115,7 @@ impl Engine {
         id: &str,
         control: &dyn CallControl,
     ) -> Result<Option<AnyRecord>> {
-        Ok(self.known_user(user_id, control)?.and_then(|user| user.find(id)))
+        Ok(self.known_user(user_id, control)?.and_then(|user| user.find_record(id)))
     }
 
     /// Prompts and answers of a record, if [`MemoryConfig::trace`](crate::config::Config::trace)
@@ -144,8 +145,8 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
-        let mut revisions = user.view.read().earlier(&user.bare_id(id));
-        revisions.extend(user.find(id));
+        let mut revisions = user.view.read().earlier_revisions(&user.bare_id(id));
+        revisions.extend(user.find_record(id));
         Ok(revisions)
     }
 }

@@ -77,7 +77,7 @@ impl Engine {
         let mut degraded = prepared.degraded.clone();
         let hits = search.best(&mut degraded)?;
         degraded.dedup();
-        user.uses.note(hits.iter().map(SearchHit::id), self.services.clock.now());
+        user.uses.note_uses(hits.iter().map(SearchHit::id), self.services.clock.now());
         Ok(SearchResponse { hits, degraded, intent })
     }
 
@@ -165,7 +165,7 @@ impl Engine {
             prepared.vector = None;
             return;
         }
-        let missing = view.backlog.unembedded().len();
+        let missing = view.backlog.unembedded_slots().len();
         if missing > 0 {
             prepared.degraded.push(format!("vector: {missing} messages have no vector yet"));
         }

@@ -46,7 +46,7 @@ impl Engine {
     /// `InvalidInput` for a malformed user id; `Io`; `Closed`.
     pub fn sessions(&self, user_id: &str) -> Result<Vec<UserSession>> {
         self.check_open()?;
-        let owner = self.services.owner(user_id)?;
+        let owner = self.services.owner_of(user_id)?;
         for _ in 0..ATTEMPTS {
             let store = &self.services.store;
             let before = store.log_ends(&owner)?;

@@ -24,10 +24,10 @@ impl Engine {
         self.check_open()?;
         let user = self.known_user(user_id, control)?;
         Ok(user.map_or_else(
-            || count(user_id, &UserView::default(), 0),
+            || count_user(user_id, &UserView::default(), 0),
             |user| {
-                user.measure();
-                count(user_id, &user.view.read(), user.heap_bytes())
+                user.measure_size();
+                count_user(user_id, &user.view.read(), user.heap_bytes())
             },
         ))
     }
@@ -40,7 +40,7 @@ impl Engine {
         self.check_open()?;
         let (services, counters) = (&*self.services, &self.services.counters);
         // Reading records, and following other processes, changes how much memory a user takes.
-        self.users.all().iter().for_each(|user| user.measure());
+        self.users.open_users().iter().for_each(|user| user.measure_size());
         Ok(StoreStats {
             tenant: services.tenant.clone(),
             users: self.users()?.len(),
@@ -104,7 +104,7 @@ impl Engine {
     }
 
     fn store_health(&self) -> StoreHealth {
-        let open = self.users.all();
+        let open = self.users.open_users();
         let problems = self.services.store.problems();
         let found = open.iter().flat_map(|user| &user.problems).chain(problems);
         let medium = self.services.store.log_medium();
@@ -129,19 +129,19 @@ impl Engine {
     }
 }
 
-fn count(user_id: &str, view: &UserView, heap_bytes: usize) -> UserStats {
-    let current = view.facts.slots().filter(|slot| view.is_current(*slot)).count();
+fn count_user(user_id: &str, view: &UserView, heap_bytes: usize) -> UserStats {
+    let current = view.facts.current_slots().filter(|slot| view.is_current(*slot)).count();
     UserStats {
         user_id: user_id.to_owned(),
         messages: view.messages.len(),
-        buffered: view.backlog.buffer().len(),
+        buffered: view.backlog.buffered_slots().len(),
         episodes: view.episodes.len(),
         semantic_memories: current,
         superseded: view.facts.len() - current,
         archived: view.hidden_count(),
-        pending_semantic: view.backlog.unlearned().len(),
+        pending_semantic: view.backlog.unlearned_episodes().len(),
         pending_llm: view.backlog.pending_llm(),
-        refused_llm: view.backlog.refused().len(),
+        refused_llm: view.backlog.refused_episodes().len(),
         pending_vectors: view.without_vector().len(),
         vectors: VectorCounts {
             messages: view.messages.field.vector_count(),

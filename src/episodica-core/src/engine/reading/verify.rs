@@ -32,10 +32,10 @@ impl Engine {
     /// the report, not an error.
     pub fn verify(&self, user_id: Option<&str>, control: &dyn CallControl) -> Result<VerifyReport> {
         let mut report = VerifyReport { problems: self.check_files()?, ..VerifyReport::default() };
-        let users = match self.selected(user_id) {
+        let users = match self.selected_users(user_id) {
             Ok(users) => users,
             Err(error) => {
-                report.problems.push(self.finding(error)?);
+                report.problems.push(self.opening_problem(error)?);
                 Vec::new()
             }
         };
@@ -45,9 +45,9 @@ impl Engine {
             match self.known_user(&user_id, control) {
                 Ok(Some(user)) => self.verify_user(&user, &mut report)?,
                 Ok(None) => {}
-                Err(error) => report.problems.push(self.finding(error)?),
+                Err(error) => report.problems.push(self.opening_problem(error)?),
             }
-            self.services.callouts.progress(control, "users", done + 1, total);
+            self.services.callouts.report_progress(control, "users", done + 1, total);
         }
         let mut seen = std::collections::HashSet::new();
         report.problems.retain(|problem| {
@@ -58,22 +58,28 @@ impl Engine {
     }
 
     /// Turns an error at opening a user into a problem of the file that it names.
-    fn finding(&self, error: Error) -> Result<StoreProblem> {
+    fn opening_problem(&self, error: Error) -> Result<StoreProblem> {
         let Some(path) = error.path().map(std::path::Path::to_owned) else { return Err(error) };
         let remedy = error.hint().unwrap_or("remove the cause and open the store again").to_owned();
-        Ok(StoreProblem { path, line: error.line(), message: error.chain(), remedy, mended: false })
+        Ok(StoreProblem {
+            path,
+            line: error.line(),
+            message: error.cause_chain(),
+            remedy,
+            mended: false,
+        })
     }
 
     fn verify_user(&self, user: &OpenUser, report: &mut VerifyReport) -> Result<()> {
         report.problems.extend(user.problems.iter().cloned());
         report.problems.extend(user.store.check_logs()?);
         let (store, embedder) = (&self.services.store, &*self.services.embedder);
-        match KnownVectors::read(store, &user.owner, embedder) {
+        match KnownVectors::read_segment(store, &user.owner, embedder) {
             Ok((_, problems)) => report.problems.extend(problems),
-            Err(error) => report.problems.push(self.finding(error)?),
+            Err(error) => report.problems.push(self.opening_problem(error)?),
         }
         let view = user.view.read();
-        for message in contradictions(&view) {
+        for message in find_contradictions(&view) {
             report.problems.push(StoreProblem {
                 path: self.path().to_owned(),
                 line: None,
@@ -107,7 +113,7 @@ impl Engine {
             "messages",
             messages,
             view.messages.field.vector_count(),
-            view.backlog.unembedded().len(),
+            view.backlog.unembedded_slots().len(),
         );
         for (what, records, field) in [
             ("abstracts", view.episodes.len(), &view.abstracts),
@@ -125,7 +131,7 @@ impl Engine {
 
 /// Contradictions in a user's records: successors that don't exist, and dates that exclude each
 /// other. Sources are not checked: facts may outlive their messages and episodes.
-fn contradictions(view: &UserView) -> Vec<String> {
+fn find_contradictions(view: &UserView) -> Vec<String> {
     let mut found = Vec::new();
     for (_, fact) in view.facts.iter() {
         let id = &fact.memory_id;
@@ -133,7 +139,7 @@ fn contradictions(view: &UserView) -> Vec<String> {
         let is_foreign = fact.provenance.method == "imported";
         if let Some(by) = &fact.superseded_by
             && !is_foreign
-            && view.facts.slot(by).is_none()
+            && view.facts.slot_by_id(by).is_none()
         {
             found.push(format!("the fact `{id}` names a successor that does not exist: `{by}`"));
         }
@@ -144,7 +150,7 @@ fn contradictions(view: &UserView) -> Vec<String> {
             found.push(format!("the fact `{id}` was superseded and has no end"));
         }
     }
-    for slot in view.episodes.slots() {
+    for slot in view.episodes.current_slots() {
         let Some(episode) = view.episodes.get(slot) else { continue };
         if episode.ended_at < episode.timestamp {
             found.push(format!("the episode `{}` ends before it begins", episode.episode_id));

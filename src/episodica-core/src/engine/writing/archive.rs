@@ -13,7 +13,7 @@ use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit_episodes::commit_episodes;
-use crate::engine::writing::erase::{still_learned, unknown};
+use crate::engine::writing::erase::{still_learned, unknown_record};
 use crate::engine::writing::remember::append_facts;
 use crate::error::{Error, Result};
 use crate::model::{Episode, SemanticMemory};
@@ -27,7 +27,7 @@ pub(crate) enum ArchiveChange {
 
 impl ArchiveChange {
     /// The next revision of a fact; `None` if nothing changes.
-    fn fact(self, known: &SemanticMemory, now: Moment) -> Option<SemanticMemory> {
+    fn change_fact(self, known: &SemanticMemory, now: Moment) -> Option<SemanticMemory> {
         let has_expired = known.expires_at.is_some_and(|expires| expires <= now);
         let (archived_at, expires_at) = match self {
             Self::Archive if known.archived_at.is_none() => (Some(now), known.expires_at),
@@ -45,7 +45,7 @@ impl ArchiveChange {
     }
 
     /// The next revision of an episode; `None` if nothing changes.
-    fn episode(self, known: &Episode, now: Moment) -> Option<Episode> {
+    fn change_episode(self, known: &Episode, now: Moment) -> Option<Episode> {
         let archived_at = match self {
             Self::Archive if known.archived_at.is_none() => Some(now),
             Self::Restore if known.archived_at.is_some() => None,
@@ -64,12 +64,12 @@ pub(crate) fn shelve_records(
     control: &dyn CallControl,
 ) -> Result<Vec<AnyRecord>> {
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let now = services.clock.now();
     let (mut facts, mut episodes) = (Vec::new(), Vec::new());
     let (mut kept, mut seen) = (Vec::new(), HashSet::new());
     for id in ids {
-        let record = user.find(id).ok_or_else(|| unknown(id))?;
+        let record = user.find_record(id).ok_or_else(|| unknown_record(id))?;
         if !seen.insert(record.id().to_owned()) {
             continue;
         }
@@ -79,10 +79,10 @@ pub(crate) fn shelve_records(
                     .with_hint("archive its episode, or delete the message"));
             }
             AnyRecord::Semantic(known) => {
-                facts.extend(shelving.fact(known, now).map(Arc::new));
+                facts.extend(shelving.change_fact(known, now).map(Arc::new));
             }
             AnyRecord::Episode(known) => {
-                episodes.extend(shelving.episode(known, now).map(Arc::new));
+                episodes.extend(shelving.change_episode(known, now).map(Arc::new));
             }
         }
         kept.push(record.id().to_owned());
@@ -102,13 +102,13 @@ pub(crate) fn shelve_records(
             }
         }
     }
-    Ok(kept.iter().filter_map(|id| user.find(id)).collect())
+    Ok(kept.iter().filter_map(|id| user.find_record(id)).collect())
 }
 
 /// The present vectors of facts; `None` if one is missing.
 fn known_rows(view: &UserView, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
     let vectors = view.statements.vector_index()?;
-    let slots = facts.iter().map(|fact| view.facts.slot(&fact.memory_id));
+    let slots = facts.iter().map(|fact| view.facts.slot_by_id(&fact.memory_id));
     let rows: Option<Vec<_>> = slots.map(|slot| vectors.vector_of(u64::from(slot?))).collect();
     ndarray::stack(Axis(0), &rows?.iter().map(|row| row.view()).collect::<Vec<_>>()).ok()
 }

@@ -8,8 +8,8 @@ use crate::control::CallControl;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::erase::unknown;
-use crate::engine::writing::refold::refolded;
+use crate::engine::writing::erase::unknown_record;
+use crate::engine::writing::refold::refold_facts;
 use crate::engine::writing::remember::put_facts;
 use crate::error::{Error, Result};
 use crate::generate::facts::next_revision;
@@ -26,9 +26,9 @@ pub(crate) fn close_fact(
     control: &dyn CallControl,
 ) -> Result<Arc<SemanticMemory>> {
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let now = services.clock.now();
-    let known = match user.find(id).ok_or_else(|| unknown(id))? {
+    let known = match user.find_record(id).ok_or_else(|| unknown_record(id))? {
         AnyRecord::Semantic(known) => known,
         _ => return Err(Error::invalid(format!("only a fact can be closed: `{id}`"))),
     };
@@ -38,7 +38,7 @@ pub(crate) fn close_fact(
         let view = user.view.read();
         let changed = BTreeMap::from([(closed.memory_id.clone(), closed)]);
         let find = |id: &str| view.facts.by_id(id).map(|fact| &**fact);
-        refolded(changed, &find, now).into_iter().map(Arc::new).collect()
+        refold_facts(changed, &find, now).into_iter().map(Arc::new).collect()
     };
     put_facts(services, user, basis, records, control)?;
     let closed = user.view.read().facts.by_id(&known.memory_id).cloned();

@@ -85,7 +85,7 @@ fn write_in_turn(
             known_facts::may_change(&user.view.read(), stated, others.map(|(_, slots)| slots))
         };
         if text.stated.as_ref().is_some_and(unseen) {
-            services.counters.count("episodes_asked_again", 1);
+            services.counters.count_event("episodes_asked_again", 1);
             text = compose_texts(services, user, &[&draft.messages], control)?.remove(0);
         }
         let answer = text.stated.as_ref().map(|stated| stated.answer.clone()).unwrap_or_default();
@@ -112,11 +112,11 @@ fn commit_texts(
     let mut terms: Vec<Option<[TextTerms; 2]>> = Vec::with_capacity(drafts.len());
     for (draft, mut text) in drafts.into_iter().zip(texts) {
         let mut asked = draft.asked;
-        asked.extend(text.asked.clone());
+        asked.add_trace(text.asked.clone());
         stated.push(text.stated.take());
         terms.push(text.terms.take());
         let episode = Arc::new(episode_record(services, user, draft.messages, draft.segment, text));
-        write_trace(services, user, asked.about(std::slice::from_ref(&episode.episode_id)));
+        write_trace(services, user, asked.with_ids(std::slice::from_ref(&episode.episode_id)));
         episodes.push(episode);
     }
     if services.config.merge_episodes {
@@ -191,12 +191,12 @@ fn embed_ahead(
     let room = WORTH_A_REQUEST.saturating_sub(texts.len());
     {
         let view = user.view.read();
-        let unembedded = view.backlog.unembedded().iter().take(room);
+        let unembedded = view.backlog.unembedded_slots().iter().take(room);
         texts.extend(unembedded.map(|slot| view.messages.get(*slot).content.clone()));
     }
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     if texts.len() <= EMBED_BATCH {
-        services.indexing().embed(&texts, control)?;
+        services.indexing_settings().embed_batches(&texts, control)?;
     }
     Ok(())
 }

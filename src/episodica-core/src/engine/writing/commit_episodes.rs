@@ -39,14 +39,14 @@ pub(crate) fn commit_terms(
     terms: &[[TextTerms; 2]],
     basis: DecisionBasis,
 ) -> Result<()> {
-    let _writer = user.lock_writer_on(basis, !notes.is_empty(), &services.indexing())?;
+    let _writer = user.lock_writer_on(basis, !notes.is_empty(), &services.indexing_settings())?;
     if !notes.is_empty() {
         user.store.append_semantic(&[], &[], notes)?;
     }
     user.store.append_episodes(episodes, &[], &[])?;
     log::debug!("{} episodes are in the log", episodes.len());
     user.note_change();
-    let to = services.indexing();
+    let to = services.indexing_settings();
     for (batch, terms) in episodes.chunks(VIEW_BATCH).zip(terms.chunks(VIEW_BATCH)) {
         let mut view = user.view.write();
         for (episode, terms) in batch.iter().zip(terms) {

@@ -20,7 +20,7 @@ pub(crate) fn compact_logs(
     control: &dyn CallControl,
 ) -> Result<()> {
     control.check()?;
-    let (basis, to) = (user.basis(), services.indexing());
+    let (basis, to) = (user.decision_basis(), services.indexing_settings());
     let writer = user.lock_writer_on(basis, true, &to)?;
     let outcome = user.store.erase_records(UserErasure::compaction(services.clock.now()));
     if outcome.is_err() && !user.store.is_erasing() {
@@ -29,7 +29,7 @@ pub(crate) fn compact_logs(
     user.view.write().trim_histories(KEPT_REVISIONS);
     user.note_change();
     drop(writer);
-    user.measure();
+    user.measure_size();
     outcome?;
     // Vectors of the table of tokens are computed faster than they are written.
     if services.embedder.model_name() != STATIC_MODEL {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::control::{CallControl, patiently};
+use crate::control::{CallControl, run_cancellable};
 use crate::engine::asking::conversation::{
     ModelReply, ModelSession, QuestionOutcome, ask_meanwhile, model_session,
 };
@@ -84,12 +84,12 @@ pub(crate) fn compose_texts(
     if services.llm.is_none() {
         let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
         let bytes = bytes_of(episodes.iter().flatten());
-        return patiently(bytes, control, move || {
+        return run_cancellable(bytes, control, move || {
             parallel::map_items(episodes, 1, |messages| compose_by_rules(&messages))
         });
     }
     asked_at_once(services, user, episodes, control, |conversation, messages| {
-        conversation.compose(messages)
+        conversation.compose_episode(messages)
     })
 }
 
@@ -126,23 +126,23 @@ pub(crate) fn asked_at_once<T: Sync, A: Send>(
 ) -> Result<Vec<A>> {
     let answers: Mutex<Vec<Option<Result<A>>>> = Mutex::new(pieces.iter().map(|_| None).collect());
     let next = AtomicUsize::new(0);
-    let erasures = user.notes.lock().closings();
+    let erasures = user.notes.lock().close_count();
     let work = &|| {
         let Some(mut conversation) = model_session(services, user, control) else { return };
-        conversation.begin(erasures);
-        while let Some((number, piece)) = take(&next, pieces) {
+        conversation.begin_questions(erasures);
+        while let Some((number, piece)) = take_next(&next, pieces) {
             let answer = ask(&mut conversation, piece);
             answers.lock()[number] = Some(answer);
         }
     };
-    let held = HeldTurns::here();
+    let held = HeldTurns::of_thread();
     // The calls wait more than they compute, so they use threads of their own and the caller's.
     let ask = || {
         std::thread::scope(|scope| {
             for _ in 1..pieces.len().min(services.config.llm_concurrency) {
                 let held = held.clone();
                 scope.spawn(move || {
-                    held.adopt();
+                    held.adopt_turns();
                     work();
                 });
             }
@@ -160,21 +160,22 @@ pub(crate) fn asked_at_once<T: Sync, A: Send>(
 impl ModelSession<'_> {
     /// Composes one episode by the model, with its facts if they are wanted. The rules write it if
     /// the answer is missing or unusable.
-    fn compose(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
-        let window = self.window(messages);
-        let (config, budget) = (&self.services.config, self.budget());
+    fn compose_episode(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
+        let window = self.shown_window(messages);
+        let (config, budget) = (&self.services.config, self.window_budget());
         let prompt = question(&window.own, &window.beside, WindowParts::All, config, budget)?;
-        let reply = match self.ask(&prompt)? {
+        let reply = match self.ask_model(&prompt)? {
             QuestionOutcome::Answered(reply) => reply,
             QuestionOutcome::Outage => return Ok(self.without_answer(messages, OUTAGE)),
             QuestionOutcome::Refused => return Ok(self.without_answer(messages, REFUSED)),
         };
-        let told = self.told(&reply, &window, &[messages.len()], true).pop().flatten();
-        Ok(told.unwrap_or_else(|| self.unreadable(&reply, messages, UnusableAnswer::Malformed)))
+        let told = self.told_episodes(&reply, &window, &[messages.len()], true).pop().flatten();
+        Ok(told
+            .unwrap_or_else(|| self.compose_by_rules(&reply, messages, UnusableAnswer::Malformed)))
     }
 
     /// What the model is shown with these messages.
-    pub(crate) fn window<'m>(&self, messages: &'m [Arc<Message>]) -> ShownWindow<'m> {
+    pub(crate) fn shown_window<'m>(&self, messages: &'m [Arc<Message>]) -> ShownWindow<'m> {
         let own = without_recalled(self.services, self.user, messages);
         let beside = if self.services.config.semantic_memory {
             self.shown_beside(&own)
@@ -186,7 +187,7 @@ impl ModelSession<'_> {
 
     /// The episodes that were cut from the front of a window, with these numbers of messages, as an
     /// answer tells them. `None` for one of which it tells nothing, unless it `is_final`.
-    pub(crate) fn told(
+    pub(crate) fn told_episodes(
         &mut self,
         reply: &ModelReply,
         window: &ShownWindow<'_>,
@@ -202,10 +203,10 @@ impl ModelSession<'_> {
         let mut facts = if config.semantic_memory {
             let facts = facts::model::read(&reply.text, &window.own, &window.beside, config);
             let made = (reply, TextProvenance { tokens: 0, ..provenance.clone() });
-            self.stated(made, facts, window, lengths, &asked)
+            self.stated_facts(made, facts, window, lengths, &asked)
         } else {
-            self.believe();
-            self.keep(reply);
+            self.note_usable();
+            self.cache_reply(reply);
             Vec::new()
         }
         .into_iter();
@@ -215,7 +216,7 @@ impl ModelSession<'_> {
             let nothing = is_final.then_some(Err(UnusableAnswer::Malformed));
             let composed = match text.or(nothing)? {
                 Ok(written) => {
-                    self.count("answers_salvaged", u64::from(written.salvaged));
+                    self.count_event("answers_salvaged", u64::from(written.salvaged));
                     let salvaged = written.salvaged;
                     ComposedEpisode {
                         text: written.text,
@@ -226,7 +227,7 @@ impl ModelSession<'_> {
                         shown: window.ids_beside(&place),
                     }
                 }
-                Err(reason) => self.unreadable(reply, &window.messages[place], reason),
+                Err(reason) => self.compose_by_rules(reply, &window.messages[place], reason),
             };
             Some(ComposedEpisode { stated, ..composed })
         };
@@ -234,14 +235,14 @@ impl ModelSession<'_> {
     }
 
     /// The rules' text in place of an unusable one.
-    fn unreadable(
+    fn compose_by_rules(
         &self,
         reply: &ModelReply,
         messages: &[Arc<Message>],
         reason: UnusableAnswer,
     ) -> ComposedEpisode {
-        self.unusable(reason.name());
-        self.count("episodes_by_rules", 1);
+        self.note_unusable(reason.name());
+        self.count_event("episodes_by_rules", 1);
         log::warn!("unusable answer for an episode: {}", reason.name());
         let mut text = by_rules(write_offline(messages), reason.name(), QuestionTrace::default());
         text.provenance.tokens = reply.tokens;
@@ -249,13 +250,13 @@ impl ModelSession<'_> {
     }
 
     fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> ComposedEpisode {
-        self.count("episodes_by_rules", 1);
+        self.count_event("episodes_by_rules", 1);
         by_rules(write_offline(messages), reason, self.take_asked())
     }
 }
 
 /// The next piece of work for an idle thread.
-fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
+fn take_next<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
     let number = next.fetch_add(1, Ordering::Relaxed);
     work.get(number).map(|piece| (number, piece))
 }

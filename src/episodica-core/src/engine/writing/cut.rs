@@ -32,7 +32,11 @@ impl ModelSession<'_> {
     /// give a few more. Stops after a window with facts, if the model is to see them with the next
     /// one. Only asks about messages that no earlier question has shown, so that the
     /// number of calls is bounded by the number of messages, whatever the answers.
-    pub(crate) fn cut(&mut self, group: &SessionGroup, most: usize) -> Result<Vec<EpisodeDraft>> {
+    pub(crate) fn cut_episodes(
+        &mut self,
+        group: &SessionGroup,
+        most: usize,
+    ) -> Result<Vec<EpisodeDraft>> {
         let config = &self.services.config;
         let session = group.messages.first().and_then(|message| message.session_id.clone());
         let mut drafts: Vec<EpisodeDraft> = Vec::new();
@@ -94,7 +98,7 @@ impl ModelSession<'_> {
         complete: Option<BoundaryReason>,
     ) -> Vec<BufferSegment> {
         let config = &self.services.config;
-        self.count("boundaries_by_keyword_overlap", 1);
+        self.count_event("boundaries_by_keyword_overlap", 1);
         log::info!(
             "boundaries by keyword overlap in place of the model: {} messages",
             messages.len()
@@ -116,31 +120,31 @@ impl ModelSession<'_> {
             let _one = self.user.progress.embedding.lock();
             embed_messages(self.services, self.user, self.control)?;
         }
-        let (config, shown) = (&self.services.config, self.window(messages));
+        let (config, shown) = (&self.services.config, self.shown_window(messages));
         let parts = if complete.is_some() { WindowParts::All } else { WindowParts::Finished };
-        let prompt = question(&shown.own, &shown.beside, parts, config, self.budget())?;
-        let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
+        let prompt = question(&shown.own, &shown.beside, parts, config, self.window_budget())?;
+        let Some(reply) = self.ask_model(&prompt)?.into_reply() else { return Ok(None) };
         let Some(WindowScan { segments, repaired, salvaged }) =
             window::read(&reply.text, messages, complete, config)
         else {
-            self.unusable("boundary_answers_malformed");
+            self.note_unusable("boundary_answers_malformed");
             return Ok(None);
         };
-        self.count("boundary_indexes_repaired", repaired as u64);
-        self.count("answers_salvaged", u64::from(salvaged));
+        self.count_event("boundary_indexes_repaired", repaired as u64);
+        self.count_event("answers_salvaged", u64::from(salvaged));
         let lengths: Vec<usize> = segments.iter().map(|segment| segment.length).collect();
-        let told = self.told(&reply, &shown, &lengths, false);
+        let told = self.told_episodes(&reply, &shown, &lengths, false);
         Ok(Some((segments, told)))
     }
 
     fn ask_turn(&mut self, messages: &[Arc<Message>]) -> Result<Option<Vec<BufferSegment>>> {
-        let prompt = turn::question(messages, self.budget())?;
-        let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
+        let prompt = turn::question(messages, self.window_budget())?;
+        let Some(reply) = self.ask_model(&prompt)?.into_reply() else { return Ok(None) };
         let Some(segment) = turn::read(&reply.text, messages, &self.services.config) else {
-            self.unusable("boundary_answers_malformed");
+            self.note_unusable("boundary_answers_malformed");
             return Ok(None);
         };
-        self.keep(&reply);
+        self.cache_reply(&reply);
         Ok(Some(segment.into_iter().collect()))
     }
 }

@@ -26,7 +26,7 @@ impl DeletedMarks {
     ///
     /// # Errors
     /// `Io`.
-    pub fn read(services: &EngineServices, user: &OpenUser) -> Result<Arc<HashSet<String>>> {
+    pub fn read_marks(services: &EngineServices, user: &OpenUser) -> Result<Arc<HashSet<String>>> {
         let (store, owner) = (&services.store, &user.owner);
         let ends = store.log_ends(owner)?;
         let mut known = user.deleted.known.lock();

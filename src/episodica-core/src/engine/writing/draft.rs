@@ -29,7 +29,7 @@ pub(crate) fn decide_anew<T>(
     loop {
         match decision() {
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                services.counters.count("decided_again", 1);
+                services.counters.count_event("decided_again", 1);
                 control.check()?;
             }
             outcome => return outcome,

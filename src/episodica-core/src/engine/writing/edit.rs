@@ -48,7 +48,7 @@ pub(crate) fn latest_version<'a>(
     latest: &'a HashMap<String, Arc<Message>>,
     id: &str,
 ) -> Option<&'a Arc<Message>> {
-    let awaited = || view.backlog.edits().get(id).and_then(|versions| versions.last());
+    let awaited = || view.backlog.awaited_edits().get(id).and_then(|versions| versions.last());
     let known = || view.messages.slot_of(id).map(|slot| view.messages.get(slot));
     latest.get(id).or_else(awaited).or_else(known)
 }
@@ -71,7 +71,7 @@ pub(crate) fn arrival_of(
         Some(at) => at >= since,
         None => {
             let id = known.message_id.as_str();
-            let awaited = view.backlog.edits().get(id).into_iter().flatten();
+            let awaited = view.backlog.awaited_edits().get(id).into_iter().flatten();
             let slot = view.messages.slot_of(id).map(|slot| view.messages.get(slot));
             let versions = view.messages.earlier_versions(id).iter().chain(slot).chain(awaited);
             !versions.into_iter().any(|version| version.content == content)
@@ -95,7 +95,7 @@ struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    fn before(message: &'a Message) -> Self {
+    fn from_known(message: &'a Message) -> Self {
         Self {
             role: &message.role,
             name: message.name.as_deref().map(str::to_owned),
@@ -105,7 +105,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn now(message: &'a NewMessage, session: Option<&'a str>) -> Self {
+    fn from_new(message: &'a NewMessage, session: Option<&'a str>) -> Self {
         Self {
             role: &message.role,
             name: message.name.as_deref().and_then(clean_name),
@@ -118,7 +118,7 @@ impl<'a> Said<'a> {
     /// Whose the id is, if it is of another message: of another role, or of another speaker or
     /// session at another time. Counters that begin anew in each session repeat ids, and a chat
     /// that is copied into another session keeps the times.
-    fn whose(&self, known: &Self) -> Option<String> {
+    fn other_owner(&self, known: &Self) -> Option<String> {
         if self.role != known.role {
             return Some(format!("of `{}`", known.role));
         }
@@ -147,19 +147,19 @@ pub(crate) fn check_known(
     let mut earlier: HashMap<&str, Said<'_>> = HashMap::new();
     for (number, message) in messages.iter().enumerate() {
         let Some(id) = message.message_id.as_deref() else { continue };
-        let now = Said::now(message, session_id);
+        let now = Said::from_new(message, session_id);
         let known = latest_version(view, latest, id).map(|known| &**known);
         let is_edit = match earlier.get(id) {
             Some(before) => before.content != now.content,
             None => arrival_of(view, known, now.content, message.edited_at) == Arrival::Edit,
         };
-        let before = earlier.remove(id).or_else(|| known.map(Said::before));
+        let before = earlier.remove(id).or_else(|| known.map(Said::from_known));
         if let Some(before) = before.filter(|_| is_edit) {
             let fail = |what: String, hint| {
                 Err(Error::invalid(format!("message {number}: the id {what}: `{id}`"))
                     .with_hint(hint))
             };
-            if let Some(whose) = now.whose(&before) {
+            if let Some(whose) = now.other_owner(&before) {
                 return fail(
                     format!("belongs to a message {whose}"),
                     "give each message its own id",
@@ -191,16 +191,16 @@ pub(crate) fn follow_edits(
     user: &OpenUser,
     control: &dyn CallControl,
 ) -> Result<()> {
-    if user.view.read().backlog.edits().is_empty() {
+    if user.view.read().backlog.awaited_edits().is_empty() {
         return Ok(());
     }
     decide_anew(services, control, || {
-        let basis = user.basis();
-        let edited = EditedRecords::of(services, user, control)?;
-        edited.commit(services, user, basis, control)
+        let basis = user.decision_basis();
+        let edited = EditedRecords::from_edits(services, user, control)?;
+        edited.commit_edits(services, user, basis, control)
     })?;
     // A quotation has the vector of its message, and that has none yet.
-    user.embed_missing(&services.indexing(), control)?;
+    user.embed_missing(&services.indexing_settings(), control)?;
     compact_if_worth(services, user, control);
     Ok(())
 }
@@ -224,8 +224,12 @@ struct EditedRecords {
 
 impl EditedRecords {
     /// The records that the awaited edits change, while the view still has the earlier words.
-    fn of(services: &EngineServices, user: &OpenUser, control: &dyn CallControl) -> Result<Self> {
-        let edits = user.view.read().backlog.edits().clone();
+    fn from_edits(
+        services: &EngineServices,
+        user: &OpenUser,
+        control: &dyn CallControl,
+    ) -> Result<Self> {
+        let edits = user.view.read().backlog.awaited_edits().clone();
         let newest = |id: &str| edits.get(id).and_then(|versions| versions.last());
         let (mut before, mut messages): (Vec<Arc<Episode>>, Vec<Vec<Arc<Message>>>) =
             Default::default();
@@ -234,7 +238,7 @@ impl EditedRecords {
             let slots: HashSet<u32> =
                 edits.keys().filter_map(|id| view.messages.slot_of(id)).collect();
             let is_reached = |slot: &u32| view.members.get(*slot).iter().any(|m| slots.contains(m));
-            for slot in view.episodes.slots().filter(is_reached) {
+            for slot in view.episodes.current_slots().filter(is_reached) {
                 let Some(episode) = view.episodes.get(slot) else { continue };
                 let said = episode.original_messages.iter();
                 let now = |one: &Arc<Message>| Arc::clone(newest(&one.message_id).unwrap_or(one));
@@ -262,7 +266,7 @@ impl EditedRecords {
             replace_episodes: before.iter().zip(&messages).take(edited).map(with).collect(),
             ..UserErasure::default()
         };
-        let quotes = Self::quotes(services, user, &change, control)?;
+        let quotes = Self::quote_edited(services, user, &change, control)?;
         // As if the earlier words had been deleted, and the new ones were in their place.
         let effects = {
             let (view, owner) = (user.view.read(), &user.owner);
@@ -277,14 +281,14 @@ impl EditedRecords {
         user.progress.leaving.lock().clear();
         let shown = {
             let view = user.view.read();
-            let shown = ShownBefore::of(&view, &change.semantic);
+            let shown = ShownBefore::from_view(&view, &change.semantic);
             shown.keep_in(&mut change.replace_semantic, &view);
             shown
         };
         let (mut episodes, mut stated) = (Vec::new(), Vec::new());
         for ((episode, messages), mut text) in before.iter().zip(messages).zip(texts?) {
             let asked = std::mem::take(&mut text.asked);
-            write_trace(services, user, asked.about(from_ref(&episode.episode_id)));
+            write_trace(services, user, asked.with_ids(from_ref(&episode.episode_id)));
             stated.push(text.stated.take());
             let next = next_revision(episode, messages, text);
             episodes.push(Arc::new(Episode { shown: shown.in_all(episode, &next), ..next }));
@@ -309,7 +313,7 @@ impl EditedRecords {
     }
 
     /// The quotations of the new words, by episode; none with a model.
-    fn quotes(
+    fn quote_edited(
         services: &EngineServices,
         user: &OpenUser,
         change: &UserErasure,
@@ -324,7 +328,7 @@ impl EditedRecords {
         let found = quotes_of(services, user, &change.replace_episodes, control)?;
         for (episode, found) in change.replace_episodes.iter().zip(found) {
             let id = &episode.episode_id;
-            if user.view.read().backlog.unlearned().contains_key(id) {
+            if user.view.read().backlog.unlearned_episodes().contains_key(id) {
                 continue;
             }
             let candidates: Vec<_> = found.candidates.into_iter().filter(is_edited).collect();
@@ -393,7 +397,7 @@ impl EditedRecords {
     }
 
     /// Appends everything, the note that the versions hold last; then updates the view.
-    fn commit(
+    fn commit_edits(
         self,
         services: &EngineServices,
         user: &OpenUser,
@@ -401,7 +405,7 @@ impl EditedRecords {
         control: &dyn CallControl,
     ) -> Result<()> {
         let Self { versions, mut episodes, retold, stated, facts, withdrawn, relearn } = self;
-        let to = services.indexing();
+        let to = services.indexing_settings();
         let words = versions.iter().map(|version| version.content.as_str());
         let readings = to.read_messages(words, control)?;
         // The new words are quoted already; a model has not read them.

@@ -35,13 +35,13 @@ pub(crate) fn update_text(
     control: &dyn CallControl,
 ) -> Result<AnyRecord> {
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let by_user = |prompt_version| TextProvenance {
         method: BY_USER.to_owned(),
         prompt_version,
         ..TextProvenance::default()
     };
-    match user.find(id).ok_or_else(|| unknown(id))? {
+    match user.find_record(id).ok_or_else(|| unknown_record(id))? {
         AnyRecord::Message(_) => Err(Error::invalid(format!(
             "a message is what was said and can't be rewritten: `{id}`"
         ))
@@ -64,8 +64,8 @@ pub(crate) fn update_text(
                 ..next_revision(&known, services.clock.now())
             };
             let fact = Arc::new(fact);
-            let to = services.indexing();
-            let rows = to.embed(&[&*content], control)?;
+            let to = services.indexing_settings();
+            let rows = to.embed_batches(&[&*content], control)?;
             let writer = user.lock_writer_on(basis, true, &to)?;
             user.note_step(false, true);
             user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
@@ -107,7 +107,7 @@ pub(crate) fn delete_records(
     control: &dyn CallControl,
 ) -> Result<DeleteReport> {
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let mut erasure = erasure_of(choose(user));
     if erasure == UserErasure::default() {
         return Ok(DeleteReport::default());
@@ -118,14 +118,14 @@ pub(crate) fn delete_records(
         follow_deletion(services, user, &mut erasure, control)?;
     let report = DeleteReport { still_in_messages, ..report_of(&erasure) };
     let fact_rows = embed_changed(services, user, &erasure.replace_semantic, control)?;
-    let writer = user.lock_writer_on(basis, true, &services.indexing())?;
+    let writer = user.lock_writer_on(basis, true, &services.indexing_settings())?;
     // The erasure removes the files of answers and traces; data kept in memory would restore
     // them.
-    user.notes.lock().close();
+    user.notes.lock().close_files();
     user.note_step(true, true);
     user.progress.forget_stated();
     *user.recalled.lock() = Default::default();
-    services.counters.forget(&user.owner.user);
+    services.counters.forget_user(&user.owner.user);
     erasure.at = Some(services.clock.now());
     let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
     services.feed.note_deleted(&user.owner, gone);
@@ -133,7 +133,7 @@ pub(crate) fn delete_records(
     // Facts learned again are written first: an interrupted deletion loses none of them.
     user.store.append_semantic(&added, &[], &learned)?;
     {
-        let (mut view, to) = (user.view.write(), services.indexing());
+        let (mut view, to) = (user.view.write(), services.indexing_settings());
         for fact in &added {
             let row = view.quoted_vector(fact);
             view.put_fact(Arc::clone(fact), row.as_ref().map(|row| row.view()), &to)?;
@@ -155,18 +155,18 @@ pub(crate) fn delete_records(
     }
     // The records are erased from the disk, or will be before the next append. So they leave
     // memory, even if the caller gives up now.
-    let to = services.indexing();
+    let to = services.indexing_settings();
     {
         let mut view = user.view.write();
-        view.erase(&erasure, fact_rows.as_ref(), &to)?;
+        view.apply_erasure(&erasure, fact_rows.as_ref(), &to)?;
         for note in &learned {
             view.backlog.note_learned(note);
         }
     }
     user.note_change();
-    user.uses.add(uses);
+    user.uses.add_counts(uses);
     drop(writer);
-    user.measure();
+    user.measure_size();
     let files = outcome?;
     // The deletion has succeeded: a failure here must not be reported as its failure. (Vectors of
     // the table of tokens are computed faster than they are written.)
@@ -217,7 +217,7 @@ fn follow_deletion(
     control: &dyn CallControl,
 ) -> Result<DeletionEffects> {
     let view = user.view.read();
-    follow(&view, erasure, control)?;
+    follow_episodes(&view, erasure, control)?;
     let effects = follow_facts(services, (&user.owner, &view), erasure, HashSet::new(), control)?;
     let seen = without_shown(&view, erasure, control)?;
     erasure.replace_episodes.extend(seen);
@@ -268,7 +268,7 @@ pub(crate) fn shown_to(
     let replaced = erasure.replace_episodes.iter().map(|episode| &episode.episode_id);
     let done: HashSet<&String> = erasure.episodes.iter().chain(replaced).collect();
     let mut found = Vec::new();
-    for slot in view.episodes.slots() {
+    for slot in view.episodes.current_slots() {
         if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
             control.check()?;
         }
@@ -282,7 +282,7 @@ pub(crate) fn shown_to(
         let own: Vec<&Message> = episode.original_messages.iter().map(|one| &**one).collect();
         let words = EvidenceWords::of(&own);
         // Earlier texts are history.
-        let earlier = view.episodes.earlier(&episode.episode_id);
+        let earlier = view.episodes.earlier_revisions(&episode.episode_id);
         let revisions = earlier.iter().chain([episode]);
         let told: Vec<&str> =
             revisions.flat_map(|one| [&*one.title, &*one.summary, &*one.content]).collect();
@@ -319,7 +319,7 @@ fn embed_changed(
         return Ok(None);
     }
     let texts: Vec<&str> = facts.iter().map(|fact| fact.content.as_str()).collect();
-    services.indexing().embed(&texts, control)
+    services.indexing_settings().embed_batches(&texts, control)
 }
 
 /// Notes that these next revisions need no learning: they contain the messages already learned
@@ -332,12 +332,12 @@ pub(crate) fn still_learned(
     let (view, at) = (user.view.read(), services.clock.now());
     let learned = episodes
         .iter()
-        .filter(|episode| !view.backlog.unlearned().contains_key(&episode.episode_id));
+        .filter(|episode| !view.backlog.unlearned_episodes().contains_key(&episode.episode_id));
     let note = |episode: &Arc<Episode>| StateRecord::Learned {
         episode_id: episode.episode_id.clone(),
         revision: episode.revision,
         at,
-        pending_llm: view.backlog.relearn().contains(&episode.episode_id),
+        pending_llm: view.backlog.episodes_to_relearn().contains(&episode.episode_id),
     };
     learned.map(note).collect()
 }
@@ -361,7 +361,7 @@ pub(crate) fn learned_after(
         if let Some(pending_llm) = known {
             *pending_llm = true;
         } else if let Some(episode) = view.episodes.by_id(id)
-            && !view.backlog.unlearned().contains_key(id)
+            && !view.backlog.unlearned_episodes().contains_key(id)
         {
             let (episode_id, revision) = (id.clone(), episode.revision);
             notes.push(StateRecord::Learned { episode_id, revision, at, pending_llm: true });
@@ -385,7 +385,7 @@ fn report_of(erasure: &UserErasure) -> DeleteReport {
     }
 }
 
-pub(crate) fn unknown(id: &str) -> Error {
+pub(crate) fn unknown_record(id: &str) -> Error {
     Error::invalid(format!("no record of this user has the id: `{id}`"))
 }
 
@@ -419,13 +419,17 @@ const FOLLOW_BATCH: usize = 512;
 
 /// Adds to an erasure the episodes that lose messages: an episode is rewritten from the messages
 /// left, or deleted without any.
-fn follow(view: &UserView, erasure: &mut UserErasure, control: &dyn CallControl) -> Result<()> {
+fn follow_episodes(
+    view: &UserView,
+    erasure: &mut UserErasure,
+    control: &dyn CallControl,
+) -> Result<()> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();
     let slots: HashSet<u32> =
         messages.iter().filter_map(|message| view.messages.slot_of(message)).collect();
     let (mut gone, mut replaced) = (Vec::new(), Vec::new());
-    for slot in view.episodes.slots() {
+    for slot in view.episodes.current_slots() {
         if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
             control.check()?;
         }

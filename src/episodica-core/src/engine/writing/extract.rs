@@ -50,14 +50,14 @@ pub(crate) fn learn_from_written(
 ) -> Result<()> {
     for episode in episodes.iter().filter(|one| one.provenance.fallback != OUTAGE) {
         let id = &episode.episode_id;
-        if !user.view.read().backlog.unlearned().contains_key(id) {
+        if !user.view.read().backlog.unlearned_episodes().contains_key(id) {
             continue;
         }
         decide_anew(services, control, || {
             // Another decision is about the episode as it is by then.
             let waiting = {
                 let view = user.view.read();
-                let waits = view.backlog.unlearned().contains_key(id);
+                let waits = view.backlog.unlearned_episodes().contains_key(id);
                 view.episodes.by_id(id).filter(|_| waits).cloned()
             };
             match (waiting, model_session(services, user, control)) {
@@ -78,13 +78,13 @@ pub(crate) fn learn_by_model(
     episode: &Arc<Episode>,
 ) -> Result<()> {
     let (user, control) = (conversation.user, conversation.control);
-    let (basis, episodes) = (user.basis(), std::slice::from_ref(episode));
+    let (basis, episodes) = (user.decision_basis(), std::slice::from_ref(episode));
     let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
     let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
         Some(stated) => stated,
         None => {
-            let erasures = user.notes.lock().closings();
-            conversation.begin(erasures);
+            let erasures = user.notes.lock().close_count();
+            conversation.begin_questions(erasures);
             ask_meanwhile(user, || conversation.find_facts(episode))?
         }
     };
@@ -93,7 +93,7 @@ pub(crate) fn learn_by_model(
     }
     count_rejected(services, &extraction);
     let candidates = &extraction.candidates;
-    conversation.count("episodes_without_facts", u64::from(candidates.is_empty()));
+    conversation.count_event("episodes_without_facts", u64::from(candidates.is_empty()));
     let step = LearningStep { episodes, pending_llm, asked, basis };
     learn_stated(services, user, &step, (candidates, origin.as_ref()), control)
 }
@@ -166,7 +166,7 @@ impl ModelSession<'_> {
     /// The facts of an answer about a window, for each episode that was cut from its front, with
     /// these numbers of messages. Quotations stand beside them if the answer is doubtful, or in
     /// their place if it is unusable. Caches a usable answer.
-    pub(crate) fn stated(
+    pub(crate) fn stated_facts(
         &self,
         (reply, provenance): (&ModelReply, TextProvenance),
         facts: Option<AnsweredFacts>,
@@ -176,11 +176,11 @@ impl ModelSession<'_> {
     ) -> Vec<ExtractedFacts> {
         let places = || ranges(lengths, window.own.len());
         let Some(mut facts) = facts else {
-            self.unusable("facts_answers_malformed");
+            self.note_unusable("facts_answers_malformed");
             let by_rules = |place| self.facts_by_rules(&window.own[place], false, asked.clone());
             return places().map(by_rules).collect();
         };
-        self.count("answers_salvaged", u64::from(facts.salvaged));
+        self.count_event("answers_salvaged", u64::from(facts.salvaged));
         let config = &self.services.config;
         let quotes: Vec<FactExtraction> =
             places().map(|place| extract_quotes(&window.own[place], config)).collect();
@@ -191,11 +191,11 @@ impl ModelSession<'_> {
         let kept = facts.extraction.candidates.len();
         if kept == 0 && doubt.is_some() {
             count_rejected(self.services, &facts.extraction);
-            self.count("facts_by_rules", quotes.len() as u64);
+            self.count_event("facts_by_rules", quotes.len() as u64);
             let by_rules = |quotes| ExtractedFacts::by_rules_instead(quotes, false, asked.clone());
             return quotes.into_iter().map(by_rules).collect();
         }
-        self.keep(reply);
+        self.cache_reply(reply);
         if matches!(doubt, Some(SPARSE | OTHER_LANGUAGE | MISPLACED | CUT)) {
             facts.doubt();
         }
@@ -232,27 +232,27 @@ impl ModelSession<'_> {
 
     fn note_doubt(&self, doubt: Option<&'static str>) {
         match doubt {
-            Some(doubt @ (SPARSE | CUT)) => self.doubtful(doubt),
-            Some(doubt) => self.unusable(doubt),
-            None => self.believe(),
+            Some(doubt @ (SPARSE | CUT)) => self.note_doubtful(doubt),
+            Some(doubt) => self.note_unusable(doubt),
+            None => self.note_usable(),
         }
     }
 
     /// Extracts the facts of an episode that is written already.
     fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<ExtractedFacts> {
-        let window = self.window(&episode.original_messages);
-        let (config, budget) = (&self.services.config, self.budget());
+        let window = self.shown_window(&episode.original_messages);
+        let (config, budget) = (&self.services.config, self.window_budget());
         let prompt = question(&window.own, &window.beside, WindowParts::Facts, config, budget)?;
-        let outcome = self.ask(&prompt)?;
+        let outcome = self.ask_model(&prompt)?;
         let asked = self.take_asked();
         // The same question would be refused again.
         let pending_llm = matches!(outcome, QuestionOutcome::Outage);
-        if let Some(reply) = outcome.reply() {
+        if let Some(reply) = outcome.into_reply() {
             let facts = read(&reply.text, &window.own, &window.beside, config);
-            let asked = asked.clone().about(std::slice::from_ref(&episode.episode_id));
+            let asked = asked.clone().with_ids(std::slice::from_ref(&episode.episode_id));
             let made = (&reply, reply.provenance(false));
             let whole = [window.own.len()];
-            if let Some(stated) = self.stated(made, facts, &window, &whole, &asked).pop() {
+            if let Some(stated) = self.stated_facts(made, facts, &window, &whole, &asked).pop() {
                 return Ok(stated);
             }
         }
@@ -265,18 +265,18 @@ impl ModelSession<'_> {
         pending_llm: bool,
         asked: QuestionTrace,
     ) -> ExtractedFacts {
-        self.count("facts_by_rules", 1);
+        self.count_event("facts_by_rules", 1);
         let extraction = extract_quotes(messages, &self.services.config);
         ExtractedFacts::by_rules_instead(extraction, pending_llm, asked)
     }
 
     /// The known facts and earlier messages that the model sees with an episode of these messages.
     pub(crate) fn shown_beside(&self, messages: &[Arc<Message>]) -> ShownFacts {
-        ShownFacts { known: self.known_about(messages), before: self.before(messages) }
+        ShownFacts { known: self.known_about(messages), before: self.messages_before(messages) }
     }
 
     /// The last messages of the same session before these.
-    fn before(&self, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    fn messages_before(&self, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
         let view = self.user.view.read();
         let Some(first) = messages.first() else { return Vec::new() };
         let end = view.messages.slot_of(&first.message_id).unwrap_or(0);
@@ -290,7 +290,7 @@ impl ModelSession<'_> {
         before
     }
 
-    /// The known facts that these messages may change; see [`known_facts::about`].
+    /// The known facts that these messages may change; see [`known_facts::facts_about`].
     fn known_about(&self, messages: &[Arc<Message>]) -> Vec<Arc<SemanticMemory>> {
         let config = &self.services.config;
         if !config.prediction_correction {
@@ -298,6 +298,6 @@ impl ModelSession<'_> {
         }
         let (view, least) = (self.user.view.read(), config.statement_similarity_threshold);
         let leaving = self.user.progress.leaving.lock().clone();
-        known_facts::about(&view, messages, least, (self.budget().known, &leaving))
+        known_facts::facts_about(&view, messages, least, (self.window_budget().known, &leaving))
     }
 }

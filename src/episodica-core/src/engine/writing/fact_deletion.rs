@@ -13,7 +13,7 @@ use crate::control::CallControl;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::writing::keep::closed_by;
-use crate::engine::writing::refold::refolded;
+use crate::engine::writing::refold::refold_facts;
 use crate::error::Result;
 use crate::generate::facts::{EvidenceWords, asked_before, extract_quotes, fact_from};
 use crate::ids::Owner;
@@ -74,8 +74,8 @@ pub(crate) fn follow_facts(
     run.find_gone(control)?;
     let changed = run.changed_facts(control)?;
     let now = services.clock.now();
-    let find = |id: &str| run.stays(id).then(|| view.facts.by_id(id).map(|fact| &**fact))?;
-    erasure.replace_semantic.extend(refolded(changed, &find, now).into_iter().map(Arc::new));
+    let find = |id: &str| run.fact_stays(id).then(|| view.facts.by_id(id).map(|fact| &**fact))?;
+    erasure.replace_semantic.extend(refold_facts(changed, &find, now).into_iter().map(Arc::new));
     let mut gone: Vec<String> = run.gone.iter().cloned().collect();
     gone.sort_unstable();
     erasure.semantic.extend(gone);
@@ -84,14 +84,14 @@ pub(crate) fn follow_facts(
     let cited = if asks { run.cited_messages() } else { HashSet::new() };
     let mut added = Vec::new();
     for id in &relearn {
-        let known = || view.episodes.slot(id).and_then(|slot| view.episodes.get(slot));
+        let known = || view.episodes.slot_by_id(id).and_then(|slot| view.episodes.get(slot));
         let Some(episode) = run.replaced.get(id).or_else(known) else { continue };
         let found = extract_quotes(&episode.original_messages, &services.config);
         let is_cited = |id: &String| cited.contains(id.as_str());
         let facts = found.candidates.iter();
         let facts = facts.filter(|candidate| !candidate.source_messages.iter().any(is_cited));
         let facts = facts.map(|candidate| fact_from(owner, candidate, Some(id), now));
-        let is_new = |fact: &SemanticMemory| view.facts.slot(&fact.memory_id).is_none();
+        let is_new = |fact: &SemanticMemory| view.facts.slot_by_id(&fact.memory_id).is_none();
         added.extend(facts.filter(is_new).map(Arc::new));
     }
     Ok(DeletionEffects { added, relearn: if asks { relearn } else { BTreeSet::new() } })
@@ -114,20 +114,20 @@ pub(crate) fn facts_without(
         relearn: BTreeSet::new(),
     };
     let mut changed = BTreeMap::new();
-    let reopened = run.reopened();
-    for (_, fact) in view.facts.iter().filter(|(_, fact)| run.stays(&fact.memory_id)) {
+    let reopened = run.reopened_facts();
+    for (_, fact) in view.facts.iter().filter(|(_, fact)| run.fact_stays(&fact.memory_id)) {
         let mut left = (**fact).clone();
         run.leave_out(&mut left, &reopened);
         if left != **fact {
             changed.insert(left.memory_id.clone(), left);
         }
     }
-    let find = |id: &str| run.stays(id).then(|| view.facts.by_id(id).map(|fact| &**fact))?;
-    refolded(changed, &find, now).into_iter().map(Arc::new).collect()
+    let find = |id: &str| run.fact_stays(id).then(|| view.facts.by_id(id).map(|fact| &**fact))?;
+    refold_facts(changed, &find, now).into_iter().map(Arc::new).collect()
 }
 
 impl DeletionRun<'_> {
-    fn stays(&self, fact: &str) -> bool {
+    fn fact_stays(&self, fact: &str) -> bool {
         !self.gone.contains(fact) && !self.chosen.contains(fact)
     }
 
@@ -135,7 +135,7 @@ impl DeletionRun<'_> {
     fn cited_messages(&self) -> HashSet<&str> {
         let facts = self.view.facts.iter().map(|(_, fact)| fact);
         facts
-            .filter(|fact| self.stays(&fact.memory_id))
+            .filter(|fact| self.fact_stays(&fact.memory_id))
             .flat_map(|fact| fact.source_messages.iter().map(String::as_str))
             .collect()
     }
@@ -149,7 +149,7 @@ impl DeletionRun<'_> {
                 if number.is_multiple_of(BETWEEN_CHECKS) {
                     control.check()?;
                 }
-                if self.stays(&fact.memory_id) && self.goes(fact) {
+                if self.fact_stays(&fact.memory_id) && self.fact_goes(fact) {
                     let asked =
                         if fact.provenance.is_by_rules() { &[] } else { &*fact.source_episodes };
                     going.push((fact.memory_id.clone(), asked.to_vec()));
@@ -166,7 +166,7 @@ impl DeletionRun<'_> {
         }
     }
 
-    fn goes(&self, fact: &SemanticMemory) -> bool {
+    fn fact_goes(&self, fact: &SemanticMemory) -> bool {
         if self.still_said.contains(&fact.memory_id) {
             return false;
         }
@@ -212,12 +212,12 @@ impl DeletionRun<'_> {
     /// The facts that stay and name something that goes, without that.
     fn changed_facts(&self, control: &dyn CallControl) -> Result<BTreeMap<String, SemanticMemory>> {
         let mut changed = BTreeMap::new();
-        let reopened = self.reopened();
+        let reopened = self.reopened_facts();
         for (number, (_, fact)) in self.view.facts.iter().enumerate() {
             if number.is_multiple_of(BETWEEN_CHECKS) {
                 control.check()?;
             }
-            if !self.stays(&fact.memory_id) {
+            if !self.fact_stays(&fact.memory_id) {
                 continue;
             }
             let mut left = (**fact).clone();
@@ -225,10 +225,10 @@ impl DeletionRun<'_> {
                 left.source_messages.retain(|id| !self.messages.contains(id));
             }
             left.source_episodes.retain(|id| !self.episodes.contains(id));
-            left.shown.retain(|id| !self.messages.contains(id) && self.stays(id));
+            left.shown.retain(|id| !self.messages.contains(id) && self.fact_stays(id));
             self.leave_out(&mut left, &reopened);
             if let Some(quote) = &mut left.quote {
-                quote.asked = self.asked(fact);
+                quote.asked = self.answered_message(fact);
             }
             if left != **fact {
                 changed.insert(left.memory_id.clone(), left);
@@ -239,7 +239,7 @@ impl DeletionRun<'_> {
 
     /// Removes the links with facts that go, and their endings.
     fn leave_out(&self, fact: &mut SemanticMemory, reopened: &ReopenedFacts) {
-        fact.links.retain(|link| self.stays(&link.old));
+        fact.links.retain(|link| self.fact_stays(&link.old));
         if let Some(reopened) = reopened.get(&fact.memory_id)
             && fact.closed_at.is_some_and(|at| reopened.before.contains(&at))
         {
@@ -249,7 +249,7 @@ impl DeletionRun<'_> {
     }
 
     /// The facts that the user closed by keeping another one that goes now.
-    fn reopened(&self) -> ReopenedFacts {
+    fn reopened_facts(&self) -> ReopenedFacts {
         let mut reopened = ReopenedFacts::new();
         let mut still: HashMap<&str, Moment> = HashMap::new();
         for (_, new) in self.view.facts.iter() {
@@ -257,10 +257,10 @@ impl DeletionRun<'_> {
                 let Some(old) = self.view.facts.by_id(&link.old) else { continue };
                 let Some((closed, at)) = closed_by(link, old, new) else { continue };
                 let kept = if closed.memory_id == old.memory_id { new } else { old };
-                if !self.stays(&closed.memory_id) {
+                if !self.fact_stays(&closed.memory_id) {
                     continue;
                 }
-                if self.stays(&kept.memory_id) {
+                if self.fact_stays(&kept.memory_id) {
                     let first = still.entry(&closed.memory_id).or_insert(at);
                     *first = at.min(*first);
                 } else {
@@ -276,7 +276,7 @@ impl DeletionRun<'_> {
     /// one ended: of three homes in turn, the third follows the first once the second is gone.
     fn inherit_endings(&self, fact: &mut SemanticMemory) {
         let mut named = fact.ends.iter().map(|of| &of.memory_id).chain(&fact.ended_by);
-        if named.all(|id| self.stays(id)) {
+        if named.all(|id| self.fact_stays(id)) {
             return;
         }
         let mut ends: Vec<FactEnding> = Vec::new();
@@ -286,7 +286,7 @@ impl DeletionRun<'_> {
             if !seen.insert(ending.memory_id.clone()) {
                 continue;
             }
-            if self.stays(&ending.memory_id) {
+            if self.fact_stays(&ending.memory_id) {
                 ends.push(ending);
             } else if let Some(gone) = self.view.facts.by_id(&ending.memory_id) {
                 // Who moved back to a town does not end having lived there.
@@ -306,7 +306,7 @@ impl DeletionRun<'_> {
                 continue;
             }
             let Some(by) = self.view.facts.by_id(&id) else { continue };
-            if !self.stays(&id) {
+            if !self.fact_stays(&id) {
                 open.extend(by.ended_by.iter().cloned());
             } else if !says_the_same(by, fact) {
                 fact.ended_by.push(id);
@@ -316,7 +316,7 @@ impl DeletionRun<'_> {
     }
 
     /// The message that a quotation answers, once the deleted ones are gone.
-    fn asked(&self, fact: &SemanticMemory) -> Option<String> {
+    fn answered_message(&self, fact: &SemanticMemory) -> Option<String> {
         let quote = fact.quote.as_ref()?;
         let replaced = fact.source_episodes.iter().find_map(|id| self.replaced.get(id));
         let Some(episode) = replaced else { return quote.asked.clone() };
@@ -324,7 +324,7 @@ impl DeletionRun<'_> {
         let id = fact.source_messages.first()?;
         let at = messages.iter().position(|message| message.message_id == *id)?;
         let before: String = messages[at].content.chars().take(quote.span[0] as usize).collect();
-        let asked = asked_before(messages, at).filter(|_| opens(&before));
+        let asked = asked_before(messages, at).filter(|_| opens_text(&before));
         asked.map(|asked| asked.message_id.clone())
     }
 }
@@ -342,7 +342,7 @@ struct ReopenedFact {
 type ReopenedFacts = HashMap<String, ReopenedFact>;
 
 /// True if nothing is said in the text before a quotation.
-fn opens(before: &str) -> bool {
+fn opens_text(before: &str) -> bool {
     !before.contains(char::is_alphanumeric)
 }
 

@@ -8,7 +8,7 @@ use ndarray::Array2;
 use crate::boundary::{self, BufferSegment, FeatureCache};
 use crate::clock::Moment;
 use crate::config::{BoundaryMode, MemoryConfig};
-use crate::control::{CallControl, patiently};
+use crate::control::{CallControl, run_cancellable};
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -56,11 +56,11 @@ pub(crate) fn settle_sessions(
     let done: Vec<String> = {
         let view = user.view.read();
         let backlog = &view.backlog;
-        if backlog.closing_sessions().is_empty() || !backlog.unlearned().is_empty() {
+        if backlog.closing_sessions().is_empty() || !backlog.unlearned_episodes().is_empty() {
             return Ok(());
         }
         let is_open = |session: &String| {
-            let mut buffered = backlog.buffer().iter().map(|slot| view.messages.get(*slot));
+            let mut buffered = backlog.buffered_slots().iter().map(|slot| view.messages.get(*slot));
             buffered.any(|message| message.session_id.as_deref() == Some(session))
         };
         backlog.closing_sessions().iter().filter(|id| !is_open(id)).cloned().collect()
@@ -69,7 +69,7 @@ pub(crate) fn settle_sessions(
         mark_session(services, user, &session, SessionState::Indexing)?;
         // While an embedder fails, records are found by their words only. The session is
         // settled once all have vectors.
-        if user.embed_missing(&services.indexing(), control)? > 0 {
+        if user.embed_missing(&services.indexing_settings(), control)? > 0 {
             continue;
         }
         mark_session(services, user, &session, SessionState::Closed)?;
@@ -86,7 +86,7 @@ pub(crate) fn mark_session(
 ) -> Result<()> {
     let record =
         StateRecord::Session { session_id: session_id.to_owned(), state, at: services.clock.now() };
-    let _writer = user.lock_writer(&services.indexing())?;
+    let _writer = user.lock_writer(&services.indexing_settings())?;
     user.store.append_messages(&[], &[record]).map(drop)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn form_user(
             Some(turn) => turn,
             None => return Ok(Vec::new()),
         },
-        _ => user.turns.take(control)?,
+        _ => user.turns.take_turn(control)?,
     };
     form_in_turn(services, user, cut, control)
 }
@@ -119,9 +119,9 @@ pub(crate) fn form_in_turn(
     let slots = {
         let view = user.view.read();
         let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
-        let is_settled = backlog.unembedded().is_empty()
-            && backlog.unlearned().is_empty()
-            && backlog.edits().is_empty();
+        let is_settled = backlog.unembedded_slots().is_empty()
+            && backlog.unlearned_episodes().is_empty()
+            && backlog.awaited_edits().is_empty();
         if cut == BufferCut::Finished && is_settled && view.formed == slots {
             drop(view);
             user.view.write().derived = slots;
@@ -141,7 +141,7 @@ pub(crate) fn form_in_turn(
     }
     if !matches!(cut, BufferCut::Session(_)) {
         let mut view = user.view.write();
-        let first = view.backlog.unembedded().first().copied();
+        let first = view.backlog.unembedded_slots().first().copied();
         view.formed = first.map_or(slots, |first| slots.min(first));
         view.derived = slots;
     }
@@ -189,7 +189,7 @@ fn form_once(
     control: &dyn CallControl,
     formed: &mut Vec<Arc<Episode>>,
 ) -> Result<()> {
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let groups = session_groups(services, user, cut);
     let by_model = matches!(
         services.config.boundary_mode,
@@ -204,7 +204,7 @@ fn form_once(
         _ => {
             let (readings, config) = (Arc::clone(&user.progress.readings), services.config.clone());
             let messages = groups.iter().flat_map(|group| &group.messages);
-            patiently(bytes_of(messages), control, move || {
+            run_cancellable(bytes_of(messages), control, move || {
                 let cut = |group| cut_by_rules(&readings, &config, group);
                 parallel::map_items(groups, 1, cut).into_iter().flatten().collect()
             })?
@@ -236,7 +236,7 @@ fn cut_by_model(
         }
         let share = room.div_ceil(some.len());
         let cut = asked_at_once(services, user, some, control, |conversation, group| {
-            conversation.cut(group, share)
+            conversation.cut_episodes(group, share)
         })?;
         drafts.extend(cut.into_iter().flatten());
     }
@@ -254,7 +254,7 @@ fn session_groups(
     // it.
     let mut newest: Vec<(u32, Moment)> = view
         .backlog
-        .buffer()
+        .buffered_slots()
         .iter()
         .rev()
         .map(|slot| (*slot, view.messages.get(*slot).timestamp))

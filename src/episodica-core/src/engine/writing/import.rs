@@ -54,19 +54,19 @@ impl ParsedImport {
     ///
     /// # Errors
     /// `InvalidInput` with file and line.
-    pub fn read(imported: &ImportedRecords, owner: &Owner, path: &Path) -> Result<Self> {
+    pub fn parse_records(imported: &ImportedRecords, owner: &Owner, path: &Path) -> Result<Self> {
         let mut parsed = Self::default();
         for (line, text) in &imported.messages {
-            parsed.messages.push(message(text).map_err(fault("message", path, *line))?);
+            parsed.messages.push(parse_message(text).map_err(line_error("message", path, *line))?);
         }
         for (line, text) in &imported.episodes {
             let episode = read_episode(text.as_bytes());
-            let mut episode = episode.map_err(fault("episode", path, *line))?;
+            let mut episode = episode.map_err(line_error("episode", path, *line))?;
             episode.user_id.clone_from(&owner.user);
             parsed.episodes.push((episode, *line));
         }
         for (line, text) in &imported.facts {
-            let mut fact = fact(text).map_err(fault("fact", path, *line))?;
+            let mut fact = parse_fact(text).map_err(line_error("fact", path, *line))?;
             fact.user_id.clone_from(&owner.user);
             parsed.facts.push(fact);
         }
@@ -74,11 +74,13 @@ impl ParsedImport {
     }
 }
 
-fn fault(name: &str, path: &Path, line: u64) -> impl FnOnce(String) -> Error {
-    move |fault| Error::invalid(format!("not a {name} of an export: {fault}")).at(path, Some(line))
+fn line_error(name: &str, path: &Path, line: u64) -> impl FnOnce(String) -> Error {
+    move |fault| {
+        Error::invalid(format!("not a {name} of an export: {fault}")).at_path(path, Some(line))
+    }
 }
 
-fn message(text: &str) -> Result<Message, String> {
+fn parse_message(text: &str) -> Result<Message, String> {
     let message = read_message(text.as_bytes())?;
     if message.content.trim().is_empty() {
         return Err("field `content` is empty".into());
@@ -86,7 +88,7 @@ fn message(text: &str) -> Result<Message, String> {
     Ok(message)
 }
 
-fn fact(text: &str) -> Result<SemanticMemory, String> {
+fn parse_fact(text: &str) -> Result<SemanticMemory, String> {
     let fact = read_fact(text.as_bytes())?;
     if fact.content.trim().is_empty() {
         return Err("field `content` is empty".into());
@@ -108,20 +110,24 @@ pub(crate) fn import_all(
     control: &dyn CallControl,
 ) -> Result<ImportReport> {
     let unlearned = &imported.unlearned;
-    let _turn = user.turns.take(control)?;
-    let to = services.indexing();
+    let _turn = user.turns.take_turn(control)?;
+    let to = services.indexing_settings();
     let mut report = ImportReport::default();
     let mut writer = user.lock_writer(&to)?;
     // If another machine may write first, the import may be repeated: `parsed` stays.
     let is_shared = user.store.is_shared();
     let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
-    let deleted =
-        if imported.adds_deleted { Arc::default() } else { DeletedMarks::read(services, user)? };
-    let new = NewRecords::of(user, parsed, (writer.next_seq, &deleted), path, &mut report)?;
-    let learned = new.learned(unlearned, services.clock.now());
+    let deleted = if imported.adds_deleted {
+        Arc::default()
+    } else {
+        DeletedMarks::read_marks(services, user)?
+    };
+    let new =
+        NewRecords::from_import(user, parsed, (writer.next_seq, &deleted), path, &mut report)?;
+    let learned = new.learned_notes(unlearned, services.clock.now());
     let lines: Vec<Arc<Message>> =
         new.messages.iter().chain(&new.versions).chain(&new.edits).cloned().collect();
-    let held = new.held(services.clock.now());
+    let held = new.held_note(services.clock.now());
     user.store.append_messages(&lines, held.as_slice())?;
     user.store.append_episodes(&new.episodes, &[], &[])?;
     user.store.append_semantic(&new.facts, &[], &learned)?;
@@ -161,7 +167,7 @@ pub(crate) fn import_all(
         follow_edits(services, user, control)?;
     }
     user.embed_missing(&to, control)?;
-    user.measure();
+    user.measure_size();
     Ok(report)
 }
 
@@ -191,11 +197,11 @@ struct FileIds {
 }
 
 impl FileIds {
-    fn withhold(&mut self, id: &str, report: &mut ImportReport) {
+    fn withhold_id(&mut self, id: &str, report: &mut ImportReport) {
         report.deleted += usize::from(self.withheld.insert(id.to_owned()));
     }
 
-    fn withholds<'a>(&self, mut ids: impl Iterator<Item = &'a String>) -> bool {
+    fn withholds_any<'a>(&self, mut ids: impl Iterator<Item = &'a String>) -> bool {
         !self.withheld.is_empty() && ids.any(|id| self.withheld.contains(id))
     }
 
@@ -206,7 +212,7 @@ impl FileIds {
             return Some(fact);
         }
         let ended_by = fact.ended_by.iter().chain(&fact.superseded_by);
-        if self.withholds(ended_by.chain([&fact.memory_id])) {
+        if self.withholds_any(ended_by.chain([&fact.memory_id])) {
             return None;
         }
         fact.ends.retain(|ending| !self.withheld.contains(&ending.memory_id));
@@ -219,7 +225,7 @@ impl FileIds {
 }
 
 impl NewRecords {
-    fn of(
+    fn from_import(
         user: &OpenUser,
         mut parsed: ParsedImport,
         (next_seq, deleted): (u64, &HashSet<String>),
@@ -236,7 +242,7 @@ impl NewRecords {
             let at = message.seq;
             let id = &message.message_id;
             if view.messages.slot_of(id).is_none() && is_deleted(deleted, user, id) {
-                ids.withhold(id, report);
+                ids.withhold_id(id, report);
                 continue;
             }
             if new.take_message(&view, message, &mut ids, report) {
@@ -251,11 +257,11 @@ impl NewRecords {
                 continue;
             }
             let said = episode.original_messages.iter();
-            if ids.withholds(said.map(|one| &one.message_id))
+            if ids.withholds_any(said.map(|one| &one.message_id))
                 || is_deleted(deleted, user, &episode.episode_id)
             {
                 // Its narrative may tell of deleted messages. A new one is formed from the rest.
-                ids.withhold(&episode.episode_id, report);
+                ids.withhold_id(&episode.episode_id, report);
                 continue;
             }
             for message in &mut episode.original_messages {
@@ -263,7 +269,7 @@ impl NewRecords {
                 let known = view.messages.slot_of(id).map(|slot| view.messages.get(slot));
                 let found = known.or(ids.added.get(id)).cloned().ok_or_else(|| {
                     Error::invalid(format!("the export lacks a message of the episode: `{id}`"))
-                        .at(path, Some(line))
+                        .at_path(path, Some(line))
                 })?;
                 *message = found;
             }
@@ -278,8 +284,8 @@ impl NewRecords {
         for fact in parsed.facts.iter().filter(|fact| !is_known(fact, &ids)).collect::<Vec<_>>() {
             let id = &fact.memory_id;
             let from = fact.source_messages.iter().chain(&fact.source_episodes).chain(&fact.shown);
-            if is_deleted(deleted, user, id) || ids.withholds(from) {
-                ids.withhold(id, report);
+            if is_deleted(deleted, user, id) || ids.withholds_any(from) {
+                ids.withhold_id(id, report);
             }
         }
         for fact in parsed.facts {
@@ -334,14 +340,14 @@ impl NewRecords {
     }
 
     /// The note that the later versions hold.
-    fn held(&self, at: Moment) -> Option<StateRecord> {
+    fn held_note(&self, at: Moment) -> Option<StateRecord> {
         let ids: BTreeSet<&String> = self.versions.iter().map(|one| &one.message_id).collect();
         let message_ids: Vec<String> = ids.into_iter().cloned().collect();
         (!message_ids.is_empty()).then_some(StateRecord::Edited { message_ids, at })
     }
 
     /// The notes that these episodes need no learning.
-    fn learned(&self, unlearned: &[String], at: Moment) -> Vec<StateRecord> {
+    fn learned_notes(&self, unlearned: &[String], at: Moment) -> Vec<StateRecord> {
         let latest: HashMap<&str, u32> = self
             .episodes
             .iter()

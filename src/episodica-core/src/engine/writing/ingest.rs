@@ -78,7 +78,7 @@ pub(crate) fn append_batch(
     control: &dyn CallControl,
 ) -> Result<Option<StoredBatch>> {
     let texts = batch.iter().map(|message| message.content.as_str());
-    let readings = services.indexing().read_messages(texts, control)?;
+    let readings = services.indexing_settings().read_messages(texts, control)?;
     let arriving = CallerBatch {
         messages: std::mem::take(batch),
         readings,
@@ -113,7 +113,7 @@ fn try_batches(services: &EngineServices, user: &OpenUser, due: &[SharedBatch]) 
         due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
         true
     };
-    let mut writer = match user.lock_writer(&services.indexing()) {
+    let mut writer = match user.lock_writer(&services.indexing_settings()) {
         Ok(writer) => writer,
         Err(error) if error.kind() == ErrorKind::Closed => {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
@@ -162,7 +162,11 @@ fn marks_for(
     due: &[SharedBatch],
 ) -> Result<Arc<HashSet<String>>> {
     let skips = |batch: &SharedBatch| batch.lock().messages.iter().any(|one| one.skips_deleted);
-    if due.iter().any(skips) { DeletedMarks::read(services, user) } else { Ok(Arc::default()) }
+    if due.iter().any(skips) {
+        DeletedMarks::read_marks(services, user)
+    } else {
+        Ok(Arc::default())
+    }
 }
 
 /// The messages of some batches on their way to the log.
@@ -224,13 +228,13 @@ impl<'a> Arrivals<'a> {
                 (Arrival::Edit, Some(known)) => {
                     let version = Arc::new(version_of(known, message, self.services.clock.now()));
                     stored.edited += 1;
-                    self.note(&version);
+                    self.note_message(&version);
                     self.versions.push(version);
                 }
                 _ => {
                     let message = Arc::new(message);
                     stored.added += 1;
-                    self.note(&message);
+                    self.note_message(&message);
                     self.messages.push(message);
                     self.readings.push(reading);
                 }
@@ -239,7 +243,7 @@ impl<'a> Arrivals<'a> {
         Ok(stored)
     }
 
-    fn note(&mut self, message: &Arc<Message>) {
+    fn note_message(&mut self, message: &Arc<Message>) {
         self.latest.insert(message.message_id.clone(), Arc::clone(message));
     }
 }
@@ -254,7 +258,7 @@ fn placed_message(
 ) -> Message {
     new.session_id = new.session_id.or_else(|| session_id.map(str::to_owned));
     let timestamp = new.timestamp.unwrap_or_else(|| services.clock.now());
-    let timestamp = services.zone.written(timestamp);
+    let timestamp = services.zone.writer_moment(timestamp);
     let message_id = new.message_id.take().unwrap_or_else(|| derived_id(&user.owner, &new, seq));
     Message {
         message_id,
@@ -277,8 +281,9 @@ pub(crate) fn embed_messages(
     user: &OpenUser,
     control: &dyn CallControl,
 ) -> Result<()> {
-    let unembedded: Vec<u32> = user.view.read().backlog.unembedded().iter().copied().collect();
-    let to = services.indexing();
+    let unembedded: Vec<u32> =
+        user.view.read().backlog.unembedded_slots().iter().copied().collect();
+    let to = services.indexing_settings();
     for slots in unembedded.chunks(BATCH) {
         control.check()?;
         let Some(rows) = message_rows(services, user, slots, control)? else { break };
@@ -305,7 +310,7 @@ fn message_rows(
         slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect()
     };
     let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-    services.indexing().embed(&texts, control)
+    services.indexing_settings().embed_batches(&texts, control)
 }
 
 /// All processes of this package follow the logs and lock out other writers, so only a program that

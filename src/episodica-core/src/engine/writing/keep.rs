@@ -7,7 +7,7 @@ use crate::clock::Moment;
 use crate::control::CallControl;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::refold::refolded;
+use crate::engine::writing::refold::refold_facts;
 use crate::engine::writing::remember::put_facts;
 use crate::error::{Error, Result};
 use crate::generate::facts::next_revision;
@@ -25,7 +25,7 @@ pub(crate) fn keep_side(
     control: &dyn CallControl,
 ) -> Result<()> {
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let now = services.clock.now();
     let (old, new) = (user.bare_id(old), user.bare_id(new));
     let records: Vec<Arc<SemanticMemory>> = {
@@ -53,7 +53,7 @@ pub(crate) fn keep_side(
             changed.insert(old, earlier);
         }
         let find = |id: &str| view.facts.by_id(id).map(|fact| &**fact);
-        refolded(changed, &find, now).into_iter().map(Arc::new).collect()
+        refold_facts(changed, &find, now).into_iter().map(Arc::new).collect()
     };
     put_facts(services, user, basis, records, control).map(drop)
 }

@@ -35,14 +35,14 @@ const LEAST: f32 = 0.3;
 /// The facts that these messages may change, the oldest first: those that held or were to come when
 /// the messages were said. `least` is the least cosine by which a fact is near in meaning,
 /// `most` their number; those `leaving` are left out.
-pub(super) fn about(
+pub(super) fn facts_about(
     view: &UserView,
     messages: &[Arc<Message>],
     least: f32,
     (most, leaving): (usize, &HashSet<String>),
 ) -> Vec<Arc<SemanticMemory>> {
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
-    let relearn = view.backlog.relearn();
+    let relearn = view.backlog.episodes_to_relearn();
     let said = messages.iter().map(|message| message.timestamp).min().unwrap_or(Moment::MAX);
     // Of facts that say the same, the latest is shown; an ending of it ends the others, too.
     let mut told: HashMap<(String, String), u32> = HashMap::new();
@@ -71,7 +71,7 @@ pub(super) fn about(
     let mut seen = HashSet::new();
     let few = usable.len() <= most;
     let share = if few { most } else { most - most / OF_PERSON };
-    let proposed = proposals(view, messages, least, &usable).into_iter();
+    let proposed = propose_facts(view, messages, least, &usable).into_iter();
     chosen.extend(proposed.filter(|slot| seen.insert(*slot)).take(share));
     let of_person = |slot: &u32| {
         let kind = usable[slot].kind;
@@ -128,7 +128,7 @@ fn is_of_other_session(subject: &str, messages: &[Arc<Message>]) -> bool {
 
 /// The facts that the sentences propose, in turns, the surest of each turn first. The sentences of
 /// users come before those of agents.
-fn proposals(
+fn propose_facts(
     view: &UserView,
     messages: &[Arc<Message>],
     least: f32,

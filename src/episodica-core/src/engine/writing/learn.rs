@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ndarray::{Array2, Axis};
 
 use crate::clock::Moment;
-use crate::control::{CallControl, patiently};
+use crate::control::{CallControl, run_cancellable};
 use crate::engine::asking::conversation::write_trace;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
@@ -24,7 +24,7 @@ use crate::engine::writing::extracted_facts::CandidateOrigin;
 use crate::engine::writing::fact_deletion::facts_without;
 use crate::engine::writing::links::LinkingStep;
 use crate::engine::writing::recall::without_recalled;
-use crate::engine::writing::refold::refolded;
+use crate::engine::writing::refold::refold_facts;
 use crate::error::Result;
 use crate::generate::facts::model::FactDetails;
 use crate::generate::facts::{
@@ -51,14 +51,18 @@ pub(crate) struct LearnedFacts {
 }
 
 impl LearnedFacts {
-    pub fn put(&mut self, record: SemanticMemory) {
+    pub fn put_fact(&mut self, record: SemanticMemory) {
         let record = Arc::new(record);
         self.latest.insert(record.memory_id.clone(), Arc::clone(&record));
         self.records.push(record);
     }
 
     /// A fact as this step leaves it.
-    pub fn find<'a>(&'a self, view: &'a UserView, id: &str) -> Option<&'a Arc<SemanticMemory>> {
+    pub fn find_fact<'a>(
+        &'a self,
+        view: &'a UserView,
+        id: &str,
+    ) -> Option<&'a Arc<SemanticMemory>> {
         self.latest.get(id).or_else(|| view.facts.by_id(id))
     }
 }
@@ -83,7 +87,7 @@ pub(crate) fn learn_by_rules(
 ) -> Result<()> {
     // Each step has a basis of its own: other processes may write between steps.
     loop {
-        let basis = user.basis();
+        let basis = user.decision_basis();
         let unlearned = unlearned_episodes(user);
         let Some(episodes) = unlearned.chunks(STEP).next() else {
             user.progress.forget_stated();
@@ -96,7 +100,7 @@ pub(crate) fn learn_by_rules(
             for fact in quoted_facts(services, user, &found.candidates, &episode.episode_id) {
                 // A fact with this id quotes the same words. It is not new, even if it was
                 // corrected since.
-                if view.facts.slot(&fact.memory_id).is_none() {
+                if view.facts.slot_by_id(&fact.memory_id).is_none() {
                     learned.put_linked(&view, &mut links, fact);
                 }
             }
@@ -133,7 +137,7 @@ pub(crate) fn quotes_of(
         found.candidates.retain(is_own);
         found
     };
-    patiently(bytes, control, move || parallel::map_items(messages, 1, extract))
+    run_cancellable(bytes, control, move || parallel::map_items(messages, 1, extract))
 }
 
 /// The records of quotations of one episode.
@@ -154,8 +158,12 @@ pub(crate) fn quoted_facts<'a>(
 /// Episodes not learned from, in order.
 pub(crate) fn unlearned_episodes(user: &OpenUser) -> Vec<Arc<Episode>> {
     let view = user.view.read();
-    let mut episodes: Vec<_> =
-        view.backlog.unlearned().keys().filter_map(|id| view.episodes.slot(id)).collect();
+    let mut episodes: Vec<_> = view
+        .backlog
+        .unlearned_episodes()
+        .keys()
+        .filter_map(|id| view.episodes.slot_by_id(id))
+        .collect();
     episodes.sort_unstable();
     episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
 }
@@ -170,8 +178,11 @@ pub(crate) fn withdraw_stand_ins(
 ) -> Result<()> {
     let withdrawn: Vec<String> = {
         let view = user.view.read();
-        let relearned: HashSet<&str> =
-            episodes.iter().copied().filter(|id| view.backlog.relearn().contains(*id)).collect();
+        let relearned: HashSet<&str> = episodes
+            .iter()
+            .copied()
+            .filter(|id| view.backlog.episodes_to_relearn().contains(*id))
+            .collect();
         let facts = view.facts.iter().map(|(_, fact)| fact);
         let stand_ins = facts.filter(|fact| is_stand_in(fact, |id| relearned.contains(id)));
         stand_ins.map(|fact| fact.memory_id.clone()).collect()
@@ -179,11 +190,11 @@ pub(crate) fn withdraw_stand_ins(
     if withdrawn.is_empty() {
         return Ok(());
     }
-    services.counters.count("facts_replaced", withdrawn.len() as u64);
+    services.counters.count_event("facts_replaced", withdrawn.len() as u64);
     // A stand-in was an ordinary quotation until the model was to be asked again.
     let changed = facts_without(&user.view.read(), &withdrawn, services.clock.now());
     let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
-    let to = services.indexing();
+    let to = services.indexing_settings();
     let _writer = user.lock_writer_on(basis, true, &to)?;
     user.store.append_semantic(&changed, &gone, &[])?;
     user.note_change();
@@ -224,7 +235,7 @@ pub(crate) fn learn_stated(
     }
     let ids: Vec<String> = learned.latest.keys().cloned().collect();
     commit_learned(services, user, step, learned, control)?;
-    write_trace(services, user, step.asked.clone().about(&ids));
+    write_trace(services, user, step.asked.clone().with_ids(&ids));
     Ok(())
 }
 
@@ -247,28 +258,28 @@ fn learn_one(
     fact.provenance = origin.provenance.clone();
     fact.shown = origin.shown.clone();
     fact.when = told.when();
-    fact.ends = endings(view, learned, candidate, told, now);
+    fact.ends = stated_endings(view, learned, candidate, told, now);
     fact.valid_from = match told.since(candidate.kind, candidate.said) {
         Some(since) => since,
         None if told.corrects.is_empty() => candidate.said.min(now),
         None => corrected_from(view, learned, told).min(candidate.said).min(now),
     };
     // The same sentence about the same messages was stated before, and may have been corrected.
-    if learned.find(view, &fact.memory_id).is_some() {
+    if learned.find_fact(view, &fact.memory_id).is_some() {
         return;
     }
     // The ended facts come first, so that the feed reports them with their successor.
     for ended in ended_revisions(view, learned, &fact, now) {
-        learned.put(ended);
+        learned.put_fact(ended);
     }
-    learned.put(fact);
+    learned.put_fact(fact);
 }
 
 impl LearnedFacts {
     /// Adds a quotation unless it is known.
     fn put_new(&mut self, view: &UserView, fact: Option<SemanticMemory>) {
         if let Some(fact) = fact
-            && self.find(view, &fact.memory_id).is_none()
+            && self.find_fact(view, &fact.memory_id).is_none()
         {
             self.put_linked(view, &mut LinkingStep::default(), fact);
         }
@@ -278,21 +289,21 @@ impl LearnedFacts {
     /// it.
     fn put_linked(&mut self, view: &UserView, links: &mut LinkingStep, fact: SemanticMemory) {
         let now = fact.created_at;
-        let linked = links.link(view, &|id| self.find(view, id), fact, now);
-        linked.into_iter().for_each(|fact| self.put(fact));
+        let linked = links.link(view, &|id| self.find_fact(view, id), fact, now);
+        linked.into_iter().for_each(|fact| self.put_fact(fact));
     }
 }
 
 /// Since when the facts that a fact corrects held: the fact holds since then.
 fn corrected_from(view: &UserView, learned: &LearnedFacts, told: &FactDetails) -> Moment {
-    let corrected = told.corrects.iter().filter_map(|id| learned.find(view, id));
+    let corrected = told.corrects.iter().filter_map(|id| learned.find_fact(view, id));
     corrected.map(|known| known.valid_from).min().unwrap_or(Moment::MAX)
 }
 
 /// The endings that a model's fact states. What it ends ends when the fact was said, or when the
 /// fact begins, if that is another time. A fact that has not begun by then never holds, and a later
 /// beginning takes the place of the earlier one. A corrected fact never held.
-fn endings(
+fn stated_endings(
     view: &UserView,
     learned: &LearnedFacts,
     candidate: &FactCandidate,
@@ -310,18 +321,18 @@ fn endings(
         let ids = ids.chain([known.memory_id.clone()]);
         endings.extend(ids.map(|memory_id| FactEnding { memory_id, from }));
     };
-    for known in told.ends.iter().filter_map(|id| learned.find(view, id)) {
+    for known in told.ends.iter().filter_map(|id| learned.find_fact(view, id)) {
         let begins = since.unwrap_or(said);
         // What was to come is called off when that is said.
         let is_to_come = known.valid_from > said;
         end(known, if is_to_come { said } else { begins.max(known.valid_from) });
         // Another day for a change to come is the day of what it changes, too.
         if is_to_come && begins > said {
-            let changed = known.ends.iter().filter_map(|of| learned.find(view, &of.memory_id));
+            let changed = known.ends.iter().filter_map(|of| learned.find_fact(view, &of.memory_id));
             changed.for_each(|fact| end(fact, begins));
         }
     }
-    for known in told.corrects.iter().filter_map(|id| learned.find(view, id)) {
+    for known in told.corrects.iter().filter_map(|id| learned.find_fact(view, id)) {
         end(known, known.valid_from);
     }
     // A repeated statement ends again what the earlier one ended.
@@ -365,7 +376,7 @@ fn ended_revisions(
 ) -> Vec<SemanticMemory> {
     let mut changed: BTreeMap<String, SemanticMemory> = BTreeMap::new();
     for ending in &fact.ends {
-        let Some(known) = learned.find(view, &ending.memory_id) else { continue };
+        let Some(known) = learned.find_fact(view, &ending.memory_id) else { continue };
         if !known.ended_by.contains(&fact.memory_id) {
             let mut ended = next_revision(known, now);
             ended.ended_by.push(fact.memory_id.clone());
@@ -374,9 +385,13 @@ fn ended_revisions(
         }
     }
     let find = |id: &str| {
-        if id == fact.memory_id { Some(fact) } else { learned.find(view, id).map(|fact| &**fact) }
+        if id == fact.memory_id {
+            Some(fact)
+        } else {
+            learned.find_fact(view, id).map(|fact| &**fact)
+        }
     };
-    refolded(changed, &find, now)
+    refold_facts(changed, &find, now)
 }
 
 /// Appends the facts, together with notes that mark these episodes as learned; then updates the
@@ -388,7 +403,7 @@ pub(crate) fn commit_learned(
     learned: LearnedFacts,
     control: &dyn CallControl,
 ) -> Result<()> {
-    let to = services.indexing();
+    let to = services.indexing_settings();
     let facts: Vec<&Arc<SemanticMemory>> = learned.latest.values().collect();
     let vectors = vectors_of(user, &facts, &to, control)?;
     let at = services.clock.now();
@@ -415,7 +430,7 @@ pub(crate) fn commit_learned(
     let replaced = learned.records.iter().filter(|record| !is_latest(record));
     replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
     for episode in step.episodes {
-        view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
+        view.backlog.mark_learned(&episode.episode_id, episode.revision, step.pending_llm);
     }
     drop(view);
     drop(writer);
@@ -439,7 +454,7 @@ pub(crate) fn vectors_of(
         (known, texts)
     };
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    if let Some(rows) = to.embed(&texts, control)? {
+    if let Some(rows) = to.embed_batches(&texts, control)? {
         let missing = vectors.iter_mut().filter(|vector| vector.is_none());
         for (vector, row) in missing.zip(rows.rows()) {
             *vector = Some(row.insert_axis(Axis(0)).to_owned());

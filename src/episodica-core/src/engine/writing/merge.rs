@@ -90,13 +90,13 @@ fn merged_revision(
     messages.sort_by_key(|message| message.seq);
     let mut texts = compose_texts(services, user, &[&messages], control)?;
     let text = texts.remove(0);
-    write_trace(services, user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));
+    write_trace(services, user, text.asked.with_ids(std::slice::from_ref(&earlier.episode_id)));
     let mut metadata = earlier.metadata.clone();
     let merged = metadata.entry("merged_from").or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(ids) = merged {
         ids.push(Value::String(later.episode_id.clone()));
     }
-    services.counters.count("episodes_merged", 1);
+    services.counters.count_event("episodes_merged", 1);
     Ok(Episode {
         shown: shown_in_all(earlier, &text.shown),
         title: text.text.title,

@@ -35,7 +35,7 @@ fn is_user(view: &UserView, owner: &Owner, name: &str) -> bool {
     if name == user || UNNAMED_USER.contains(&&*name) {
         return true;
     }
-    let current = view.facts.slots().filter(|slot| view.is_current(*slot));
+    let current = view.facts.current_slots().filter(|slot| view.is_current(*slot));
     let stated: Vec<String> = current
         .filter_map(|slot| view.facts.get(slot))
         .filter(|fact| fact.attribute == NAME && fact.quote.is_none() && !fact.value.is_empty())

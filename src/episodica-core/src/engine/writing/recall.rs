@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::memory::recalled::{RecalledLines, bare};
+use crate::engine::memory::recalled::{RecalledLines, bare_line};
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -32,8 +32,8 @@ pub(crate) fn unrecalled_in(
         .map(|message| {
             let many = message.content.trim().contains('\n');
             let is_recalled = |line: &str| {
-                let bare = bare(line);
-                recalled.knows(line)
+                let bare = bare_line(line);
+                recalled.has_line(line)
                     || many && !bare.is_empty() && view.same_statement(bare).is_some()
             };
             if !message.content.lines().any(is_recalled) {
@@ -45,6 +45,6 @@ pub(crate) fn unrecalled_in(
             Arc::new(Message { content: kept.join("\n"), ..(**message).clone() })
         })
         .collect();
-    services.counters.count("messages_with_recalled_context", hidden);
+    services.counters.count_event("messages_with_recalled_context", hidden);
     seen
 }

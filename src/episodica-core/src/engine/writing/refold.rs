@@ -8,7 +8,7 @@ use crate::model::SemanticMemory;
 
 /// Folds the ends of `changed`, and of every fact that they end, until nothing changes any more;
 /// returns the next revisions of all these facts, by id. `find` returns the other facts.
-pub(crate) fn refolded<'f>(
+pub(crate) fn refold_facts<'f>(
     mut changed: BTreeMap<String, SemanticMemory>,
     find: &'f dyn Fn(&str) -> Option<&'f SemanticMemory>,
     now: Moment,

@@ -18,7 +18,7 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::naming::named_statement;
-use crate::engine::writing::refold::refolded;
+use crate::engine::writing::refold::refold_facts;
 use crate::error::{Error, Result};
 use crate::generate::facts::model::UNNAMED_USER;
 use crate::generate::facts::{fact_from, next_revision, stated_candidate};
@@ -104,7 +104,7 @@ pub(crate) fn remember_fact(
         return remember_procedure(services, user, procedure, &statement, control);
     }
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let now = services.clock.now();
     let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
     let view = user.view.read();
@@ -179,7 +179,7 @@ fn slot_endings(
             && known.holds_at(at.max(known.valid_from))
             && is_about(&known.subject)
     };
-    let current = view.facts.slots().filter(|slot| view.is_current(*slot));
+    let current = view.facts.current_slots().filter(|slot| view.is_current(*slot));
     let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
     for known in current.filter_map(|slot| view.facts.get(slot)).filter(other_value) {
         // What was to come is called off now. What never holds ends nothing, so this fact does.
@@ -205,7 +205,7 @@ fn with_endings(view: &UserView, fact: SemanticMemory, now: Moment) -> Vec<Arc<S
     let find = |id: &str| {
         if id == fact.memory_id { Some(&fact) } else { view.facts.by_id(id).map(|fact| &**fact) }
     };
-    let mut records: Vec<_> = refolded(changed, &find, now).into_iter().map(Arc::new).collect();
+    let mut records: Vec<_> = refold_facts(changed, &find, now).into_iter().map(Arc::new).collect();
     records.push(Arc::new(fact));
     records
 }
@@ -260,7 +260,7 @@ fn remember_procedure(
     control: &dyn CallControl,
 ) -> Result<RememberedFact> {
     let _step = user.turns.take_step(control)?;
-    let basis = user.basis();
+    let basis = user.decision_basis();
     let now = services.clock.now();
     let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
     let text = procedure.text();
@@ -325,10 +325,12 @@ pub(crate) fn append_facts(
     known: Option<Array2<f32>>,
     control: &dyn CallControl,
 ) -> Result<()> {
-    let to = services.indexing();
+    let to = services.indexing_settings();
     let rows = match known {
         Some(rows) => Some(rows),
-        None => to.embed(&facts.iter().map(|fact| &*fact.content).collect::<Vec<_>>(), control)?,
+        None => {
+            to.embed_batches(&facts.iter().map(|fact| &*fact.content).collect::<Vec<_>>(), control)?
+        }
     };
     let _writer = user.lock_writer_on(basis, true, &to)?;
     user.store.append_semantic(facts, &[], &[])?;

@@ -19,23 +19,23 @@ const TOOL: &str = "tool";
 pub(crate) fn hide_secrets(config: SecretPolicy, messages: &mut [NewMessage]) -> Result<usize> {
     let mut hidden = 0;
     for (number, message) in messages.iter_mut().enumerate() {
-        match policy(config, message) {
+        match effective_policy(config, message) {
             SecretPolicy::Auto | SecretPolicy::Keep => {}
-            SecretPolicy::Refuse => refuse(number, message)?,
-            SecretPolicy::Mask => hidden += mask(message),
+            SecretPolicy::Refuse => refuse_secrets(number, message)?,
+            SecretPolicy::Mask => hidden += mask_message(message),
         }
     }
     Ok(hidden)
 }
 
-fn policy(config: SecretPolicy, message: &NewMessage) -> SecretPolicy {
+fn effective_policy(config: SecretPolicy, message: &NewMessage) -> SecretPolicy {
     match message.secrets.unwrap_or(config) {
         SecretPolicy::Auto if message.role.trim().eq_ignore_ascii_case(TOOL) => SecretPolicy::Mask,
         policy => policy,
     }
 }
 
-fn mask(message: &mut NewMessage) -> usize {
+fn mask_message(message: &mut NewMessage) -> usize {
     let mut hidden = 0;
     if let Some((text, found)) = masked(&message.content) {
         message.content = text;
@@ -78,7 +78,7 @@ fn mask_values(value: &mut serde_json::Value) {
     }
 }
 
-fn refuse(number: usize, message: &NewMessage) -> Result<()> {
+fn refuse_secrets(number: usize, message: &NewMessage) -> Result<()> {
     let metadata = message.metadata.as_ref().map_or("", |raw| raw.get());
     for (field, text) in [("content", message.content.as_str()), ("metadata", metadata)] {
         if let Some(secret) = secrets(text).first() {

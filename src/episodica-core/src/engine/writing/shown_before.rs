@@ -12,7 +12,7 @@ use crate::model::{Episode, SemanticMemory};
 pub(super) struct ShownBefore(HashMap<String, BTreeSet<String>>);
 
 impl ShownBefore {
-    pub fn of(view: &UserView, withdrawn: &[String]) -> Self {
+    pub fn from_view(view: &UserView, withdrawn: &[String]) -> Self {
         let from = |id: &String| {
             let fact = view.facts.by_id(id)?;
             let window = fact.source_episodes.iter().filter_map(|id| view.episodes.by_id(id));

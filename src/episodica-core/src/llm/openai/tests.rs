@@ -246,7 +246,7 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
     let error = model.complete_prompt(&prompt(), &Uninterrupted).unwrap_err().error;
     assert_eq!(error.kind(), ErrorKind::Llm);
-    let chain = error.chain();
+    let chain = error.cause_chain();
     assert!(chain.contains("status `401`") && chain.contains("status `503`"), "{chain}");
     let shown = format!("{chain} {error:?} {:?}", model.service_health());
     assert!(!shown.contains("sk-1") && !shown.contains("diary"), "{shown}");

@@ -93,7 +93,7 @@ impl<'a> LineDates<'a> {
         let index = self.index;
         let find = || {
             let message = index.get(slot);
-            let heading = self.zone.show(message.timestamp).local().date();
+            let heading = self.zone.local_moment(message.timestamp).local().date();
             let before =
                 iter::successors(index.previous_slot(slot), |slot| index.previous_slot(*slot));
             let before = before.map(|slot| &*index.get(slot).content);

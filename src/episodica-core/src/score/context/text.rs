@@ -210,7 +210,7 @@ impl<'a> ContextWriter<'a> {
 
     /// The date displayed for a moment.
     pub fn date(&self, moment: Moment) -> Date {
-        self.zone.show(moment).local().date()
+        self.zone.local_moment(moment).local().date()
     }
 
     /// Token count of a message on its own line, or only a lower bound if that bound exceeds

@@ -358,7 +358,7 @@ pub(super) fn tainted_episodes(
             return Err(Error::internal(format!(
                 "an episode would keep an erased message: `{id}`"
             ))
-            .at(log.path(), Some(*number)));
+            .at_path(log.path(), Some(*number)));
         }
     }
     Ok(tainted.into_keys().collect())

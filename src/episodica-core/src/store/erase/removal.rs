@@ -52,7 +52,7 @@ pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<Store
                 line: None,
                 message: format!(
                     "a deletion of user `{user}` of tenant `{tenant}` can't be finished: {}",
-                    error.chain()
+                    error.cause_chain()
                 ),
                 remedy: "free disk space or remove the cause: opening the user then finishes it"
                     .into(),

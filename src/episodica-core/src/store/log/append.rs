@@ -85,7 +85,7 @@ impl RecordLog {
             OpenMode::ReadWrite => Ok(()),
             OpenMode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
-                    .at(&self.place.path, None))
+                    .at_path(&self.place.path, None))
             }
         }
     }
@@ -120,7 +120,7 @@ impl RecordLog {
                 ErrorKind::CorruptStore,
                 "the log was changed by another program while it was open",
             )
-            .at(&self.place.path, None)
+            .at_path(&self.place.path, None)
             .with_hint("close the store and open it again; nothing was written")),
         }
     }

@@ -221,9 +221,8 @@ impl RecordLog {
     /// Cuts off an unfinished line and moves bad lines to the quarantine.
     fn repair_lines(&mut self, found: &LogScan) -> Result<()> {
         if !self.place.mends && (found.torn_bytes > 0 || !found.bad.is_empty()) {
-            return Err(
-                Error::new(ErrorKind::Conflict, "the log needs repair").at(&self.place.path, None)
-            );
+            return Err(Error::new(ErrorKind::Conflict, "the log needs repair")
+                .at_path(&self.place.path, None));
         }
         if found.torn_bytes > 0 {
             self.health = LogHealth::Cut;
@@ -341,7 +340,7 @@ impl RecordLog {
         let stamp = stamp.map_err(|error| io_error("cannot look at the log", path, error))?;
         if stamp.is_some_and(|stamp| stamp.kind != EntryKind::File) {
             let error = Error::new(ErrorKind::CorruptStore, "a log is not a regular file");
-            return Err(error.at(path, None).with_hint(
+            return Err(error.at_path(path, None).with_hint(
                 "a link, directory, FIFO or device in place of a log is not opened; move it away",
             ));
         }

@@ -179,7 +179,7 @@ impl RecordLog {
             return Ok(());
         }
         Err(Error::new(ErrorKind::CorruptStore, "the log changed on disk while it was open")
-            .at(&self.place.path, news.map(|bad| bad.number))
+            .at_path(&self.place.path, news.map(|bad| bad.number))
             .with_hint("close the store and open it again; check the disk"))
     }
 }

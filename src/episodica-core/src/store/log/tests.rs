@@ -80,7 +80,7 @@ fn after_a_failed_sync_the_file_is_replaced() {
     let before = log.file_stamp().unwrap().unwrap().file_number;
     disk.fail_after(2, Failure::Once, IoKind::Other);
     let error = log.append_records(&[row(2)]).unwrap_err();
-    assert_eq!(error.chain(), format!("cannot sync the log in `{PATH}`: injected failure"));
+    assert_eq!(error.cause_chain(), format!("cannot sync the log in `{PATH}`: injected failure"));
     log.append_records(&[row(3)]).unwrap();
     assert_ne!(log.file_stamp().unwrap().unwrap().file_number, before);
     assert_eq!(open(&Disk::new(disk.inner().after_power_cut())).2, [1, 3]);
