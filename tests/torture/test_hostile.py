@@ -198,6 +198,7 @@ def test_bombs_in_a_log_hurt_nobody(store: Path) -> None:
                 )
 
 
+@pytest.mark.timeout(1_200)
 def test_damaged_caches_never_change_an_answer(
     store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
 ) -> None:
