@@ -21,9 +21,12 @@ which ``compact_numpy.py`` computes.
 * ``outcome``: an agent tells what it did or found (trained on agents' sentences only)
 * ``title``: tells the talk in which it stands (trained on talks whose best sentences are marked;
   one that tells half counts half)
-* the section of a profile in which the sentence belongs, or none: one softmax. It says yes at a
-  lower score where ``must`` and ``small_talk`` are sure (``SURER``): what is far from small talk
-  seldom needs the talk around it, and between must and must not are rules for one task.
+* the section of a profile in which the sentence belongs, a rule for the assistant, a request to
+  forget, or none: one softmax. It says yes at a lower score where ``must`` and ``small_talk`` are
+  sure (``SURER``): what is far from small talk seldom needs the talk around it, and between must
+  and must not are rules for one task; a rule itself must be known. It asks for more where two
+  sections are nearly as likely (``CERTAIN``), and for less for a rule (``RULES``), which few
+  sentences of the labels are.
 
 A score above 0 says yes. The scores of a quarter of the authors, by weights that saw none of their
 sentences, set the 0; then all sentences train the weights. The 0 is set for
@@ -53,15 +56,18 @@ from compact_numpy import vector
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "9365d282061fcb9a28efdae8e22aa0a22ed00dcb5a06995fb582e150a742fa26"
+SHA256 = "f96ebbfb653ed25d71344035d2c5c6d24ec378058f35785b288f66e45c257d2a"
 
 FILES = (
     *("chats", "chats_held", "authored", "talk", "plain", "second_talk", "life", "courtesies"),
-    *("near_misses", "titles"),
+    *("near_misses", "lasting", "titles"),
 )
 SINGLE = ("worth", "must", "small_talk", "unclear", "outcome", "title")
-# Sections of a profile, and their letters in a code.
+# Sections of a profile, and their letters in a code. A rule for the assistant, which a profile
+# shows as personal, is learned apart: it has other words than what a person tells of herself. So
+# is a request to forget something, which is in no section.
 PLACES = {"none": "", "personal": "I", "work": "W", "taste": "T", "relation": "R", "goal": "G"}
+PLACES |= {"rule": "", "forget": "f"}
 HEADS = (*SINGLE, *PLACES)
 BUCKETS = 1 << 15
 # What says nothing at the ends of a sentence: white space, emoji, arrows, a tilde.
@@ -92,6 +98,10 @@ SURE = {
 SURER = ("must", "small_talk")
 MOVED = 0.4
 FAR = 6.0
+# How far the likeliest section's share of all sections moves that score, for each point of its
+# logarithm; and how far it lies lower for a rule.
+CERTAIN = 1.5
+RULES = 1.5
 # Weights of a sentence: one that is only worth a note, for `must`; one of `plain.tsv`.
 ONLY_WORTH = 0.1
 FROM_PATTERN = 0.5
@@ -115,10 +125,11 @@ class Labelled(NamedTuple):
         return self.author in SETTERS.split()
 
     def place(self) -> str:
-        """The section of a profile that the sentence belongs in, or none."""
+        """The section of a profile that the sentence belongs in, none, or ``forget``."""
         marks = set(self.code[2:])
-        place = next((place for place, letter in PLACES.items() if letter in marks), "none")
-        return "personal" if place == "none" and self.is_rule() else place
+        named = (place for place, letter in PLACES.items() if letter and letter in marks)
+        place = next(named, "none")
+        return "rule" if place in ("none", "personal") and self.is_rule() else place
 
     def is_rule(self) -> bool:
         """Whether a person states a standing wish that is clear alone."""
@@ -153,7 +164,7 @@ class Labelled(NamedTuple):
                 "must": worth == "2",
                 "small_talk": kind == "x" and worth == "0",
                 "unclear": "u" in marks,
-                "profile": self.place() != "none",
+                "profile": self.place() not in ("none", "forget"),
                 "outcome": self.role != "user" and worth > "0",
             }[head]
         )
@@ -392,7 +403,7 @@ def margins(scores: np.ndarray) -> np.ndarray:
     """How far a head says yes: its score, or that of any section against none."""
     if scores.shape[1] == 1:
         return scores[:, 0]
-    return np.log(np.exp(scores[:, 1:]).sum(1)) - scores[:, 0]
+    return np.log(np.exp(scores[:, 1:-1]).sum(1)) - scores[:, 0]
 
 
 def left_out(x: Inputs, rows: list[Labelled], head: str) -> np.ndarray:
@@ -403,9 +414,16 @@ def left_out(x: Inputs, rows: list[Labelled], head: str) -> np.ndarray:
     return x.times(weights) + bias
 
 
-def moved(margin: np.ndarray, others: dict[str, np.ndarray]) -> np.ndarray:
-    """How far `profile` says yes, next to the scores of the heads of `SURER`."""
-    return margin + MOVED * np.sum([np.abs(others[head]).clip(0, FAR) for head in SURER], 0)
+def moved(scores: np.ndarray, others: dict[str, np.ndarray]) -> np.ndarray:
+    """How far `profile` says yes, by its scores and those of the heads of `SURER`."""
+    sections = scores[:, 1:-1]
+    best = sections.max(1)
+    share = -np.log(np.exp(sections - best[:, None]).sum(1))
+    is_rule = sections.argmax(1) == list(PLACES)[1:].index("rule")
+    sure = {head: np.abs(others[head]).clip(0, FAR) for head in SURER}
+    # What need not be known at all is no rule.
+    sure["must"] = np.where(is_rule, others["must"].clip(-FAR, FAR), sure["must"])
+    return margins(scores) + MOVED * sum(sure.values()) + CERTAIN * share + RULES * is_rule
 
 
 def threshold(
@@ -415,21 +433,22 @@ def threshold(
 
     `known` has the scores of earlier heads: only what these keep can be in a profile.
     """
+    margin = margins(scores)
     wanted = np.array([row.says("worth" if head == "must" else head) for row in rows])
     source, sure = SURE.get(head, ("", 0.0))
     files = source.split() or FILES
     among = np.array([row.sets() and row.source in files and row.trains(head) for row in rows])
     if head == "profile":
         among &= (known["small_talk"] <= 0) & ((known["worth"] > 0) | (known["must"] > 0))
-        scores = moved(scores, known)
-    order = np.argsort(-scores[among], kind="stable")
+        margin = moved(scores, known)
+    order = np.argsort(-margin[among], kind="stable")
     right = np.cumsum(wanted[among][order])
     taken = np.arange(1, len(order) + 1)
     if not source:
         best = int(np.argmax(2 * right / (taken + wanted[among].sum())))
     else:
         best = int(np.nonzero(right / taken >= sure)[0][-1])
-    return float(scores[among][order][best])
+    return float(margin[among][order][best])
 
 
 def train(x: Inputs, rows: list[Labelled]) -> bytes:
@@ -443,9 +462,9 @@ def train(x: Inputs, rows: list[Labelled]) -> bytes:
         y, counts = targets(rows, head), importance(rows, head)
         inside = counts > 0
         weights, bias = fitted(x.only(inside), y[inside], counts[inside])
-        scores = margins(left_out(x, rows, head))
+        scores = left_out(x, rows, head)
         limit = threshold(head, rows, scores, known)
-        known[head] = scores - limit
+        known[head] = margins(scores) - limit
         # For the sections, that of "none" moves.
         bias[0] += limit if len(bias) > 1 else -limit
         columns += list(weights.T)
@@ -482,6 +501,12 @@ def precision(y: np.ndarray, scores: np.ndarray) -> float:
     return float((np.cumsum(right) / np.arange(1, len(y) + 1) * right).sum() / right.sum())
 
 
+def shown_in(scores: np.ndarray) -> np.ndarray:
+    """The likeliest section; a rule stands in that of personal things."""
+    best = scores[:, 1:-1].argmax(1)
+    return np.where(best == list(PLACES)[1:].index("rule"), 0, best)
+
+
 def figures(words: Inputs, vectors: np.ndarray, rows: list[Labelled]) -> None:
     """Prints how well each head orders the sentences of authors whom it was not trained on."""
     groups = np.array([group(row) for row in rows])
@@ -491,7 +516,7 @@ def figures(words: Inputs, vectors: np.ndarray, rows: list[Labelled]) -> None:
     print("|---|---|---|---|---|---|---|")
     for head in (*SINGLE, "profile"):
         scores = [left_out(x, rows, head) for x in inputs]
-        y = (targets(rows, head)[:, 0] > 0) ^ (head == "profile")
+        y = np.array([row.says(head) > 0 for row in rows])
         here = np.array([row.sets() and row.trains(head) for row in rows])
         for name in sorted(set(groups[here])):
             inside = here & (groups == name)
@@ -502,8 +527,8 @@ def figures(words: Inputs, vectors: np.ndarray, rows: list[Labelled]) -> None:
             print(f"| `{head}` | {name} | {inside.sum()} | {y[inside].sum()} | {shown} |")
             if head == "profile":
                 yes = inside & y
-                wanted = targets(rows, head)[yes][:, 1:].argmax(1)
-                right = [(each[yes][:, 1:].argmax(1) == wanted).mean() for each in scores]
+                wanted = shown_in(targets(rows, head)[yes])
+                right = [(shown_in(each[yes]) == wanted).mean() for each in scores]
                 shown = " | ".join(f"{share:.2f}".lstrip("0") for share in right)
                 print(f"| right section | {name} | {yes.sum()} | | {shown} |", flush=True)
 

@@ -43,7 +43,7 @@ from train_heads import HEADS as SENTENCE_HEADS
 from train_heads import LABELS, ROOT, Inputs, Labelled, labelled
 
 FILE = ROOT / "src" / "episodica-core" / "assets" / "links.bin"
-SHA256 = "1341900738e13100014d4928a715828c97c17d83d4513c4e72f5e9d715dc6a2a"
+SHA256 = "42016ad4732528b51b9452605243917ef6b6007c7e3dde8a3f96a1a25167fe10"
 
 HEADS = ("moved", "tentative")
 MOVED = {"correction", "change", "cancelled"}

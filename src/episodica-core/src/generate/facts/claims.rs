@@ -14,7 +14,7 @@ use crate::embed::{CompactEmbedder, Embedder};
 use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
 use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, speaks_of_self, told_part};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
-use crate::text::heads::{ProfileSection, SentenceHeads, bare, probability};
+use crate::text::heads::{ProfileSection, SentenceHeads, bare, has_name, probability};
 use crate::text::time::{TimeMention, mentions_after, with_dates};
 use crate::text::{count_tokens, language, telling_start};
 
@@ -42,6 +42,8 @@ const SCRAP_TOKENS: usize = 6;
 /// full one keeps an old allergy or rule before sentences that are only worth a note.
 const VITAL: f32 = 0.7;
 const LASTING: f32 = 0.9;
+/// The same for a rule for the assistant, which a full profile keeps before all else.
+const RULE: f32 = 0.97;
 /// The importance of a sentence is that of its score of the head `worth`: one half at `MIDDLE`, and
 /// rising by `SLOPE` / 4 for each point there.
 const MIDDLE: f32 = 0.4;
@@ -181,8 +183,7 @@ fn kept_spans(
         said_by(&voices, range.clone()) == voice && !announces(content, &voices, range, voice)
     };
     let mut kept: Vec<KeptSpan> = Vec::new();
-    // The sentence before, if it can be quoted together with the next one, and its section.
-    let mut before: Option<(Range<usize>, Option<MemoryKind>)> = None;
+    let mut before: Option<SentenceBefore> = None;
     for clause in scored_clauses(content, by_agent, is_own) {
         let Some(clause) = clause else {
             before = None;
@@ -195,50 +196,91 @@ fn kept_spans(
         } else {
             Err(RejectReason::Quoted)
         };
+        let mut unclear = heads.unclear;
         match judged {
             Ok((importance, kind)) => {
                 let is_first = !content[..range.start].contains(char::is_alphanumeric);
                 let is_answer = || is_first && is_asked();
                 let span = KeptSpan { range: range.clone(), importance, kind };
                 match placed(content, span, before.as_ref(), &heads, is_answer) {
-                    Some(span) => push_merged(&mut kept, span),
+                    Some(span) => {
+                        if let Some(first) = before.filter(|_| span.range.start < range.start) {
+                            unclear = unclear.min(first.unclear);
+                        }
+                        push_merged(&mut kept, span);
+                    }
                     None => reject(message, text, RejectReason::Unclear),
                 }
             }
-            Err(reason) => reject(message, text, reason),
+            Err(reason) => match completed(content, &mut kept, before.as_ref(), &range, &heads) {
+                Some(last) if reason == RejectReason::LowImportance => {
+                    last.range.end = range.end;
+                    unclear = f32::NEG_INFINITY;
+                }
+                _ => reject(message, text, reason),
+            },
         }
-        let is_told = is_own && !asks && heads.small_talk <= 0.0;
-        let section = heads.profile_section().filter(|_| !by_agent).map(section_kind);
-        before = is_told.then_some((range, section));
+        let is_told = is_own && !asks && heads.small_talk <= 0.0 && !heads.asks_to_forget();
+        let kind = heads.profile_section().filter(|_| !by_agent).map(section_kind);
+        before = is_told.then_some(SentenceBefore { range, kind, unclear });
     }
     kept
 }
 
+/// The sentence before, if it can be quoted together with the next one.
+struct SentenceBefore {
+    range: Range<usize>,
+    /// Its section of a profile.
+    kind: Option<MemoryKind>,
+    /// Its score of the head `unclear`; of sentences quoted together the lowest.
+    unclear: f32,
+}
+
 /// The span of a sentence in the section where it belongs: with the sentence before, if it needs
-/// it, and in the section of that; `None` for a scrap that answers nothing.
+/// it and that one is clearer, and in the section of that; `None` for a scrap that answers nothing.
 fn placed(
     content: &str,
     span: KeptSpan,
-    before: Option<&(Range<usize>, Option<MemoryKind>)>,
+    before: Option<&SentenceBefore>,
     heads: &SentenceHeads,
     is_answer: impl Fn() -> bool,
 ) -> Option<KeptSpan> {
     let text = &content[span.range.clone()];
-    let is_clear =
-        heads.unclear <= SURELY_CLEAR || heads.unclear <= CLEAR_OF_SELF && speaks_of_self(text);
+    let is_of_self = heads.is_rule() || speaks_of_self(text);
+    let is_clear = heads.unclear <= SURELY_CLEAR || heads.unclear <= CLEAR_OF_SELF && is_of_self;
     let with_before = before
-        .filter(|_| !is_clear)
-        .map(|(before, kind)| (before.start..span.range.end, kind))
+        .filter(|before| !is_clear && before.unclear < heads.unclear)
+        .map(|before| (before.range.start..span.range.end, before.kind))
         .filter(|(whole, _)| fits(&content[whole.clone()]));
     if let Some((range, kind)) = with_before {
         return Some(KeptSpan { range, kind: kind.unwrap_or(span.kind), ..span });
     }
-    let is_sure = heads.must > 0.0 || heads.unclear <= OF_ANYBODY || speaks_of_self(text);
+    let is_sure = heads.must > 0.0 || heads.unclear <= OF_ANYBODY || is_of_self;
     if span.kind == MemoryKind::Decision || is_sure || is_answer() {
         return Some(span);
     }
     let is_scrap = heads.unclear > SCRAP && count_tokens(text) <= SCRAP_TOKENS;
     (!is_scrap).then_some(KeptSpan { kind: MemoryKind::Event, ..span })
+}
+
+/// The line of a profile to which this sentence, which is no fact by itself, adds a number or a
+/// name: "My emergency contact is my cousin. The number is 0161 555 0117."
+fn completed<'a>(
+    content: &str,
+    kept: &'a mut [KeptSpan],
+    before: Option<&SentenceBefore>,
+    range: &Range<usize>,
+    heads: &SentenceHeads,
+) -> Option<&'a mut KeptSpan> {
+    let last = kept.last_mut().filter(|last| {
+        let is_next = before.is_some_and(|before| before.range.end == last.range.end);
+        is_next && !matches!(last.kind, MemoryKind::Event | MemoryKind::Decision)
+    })?;
+    let text = &content[range.clone()];
+    let is_given = text.contains(|c: char| c.is_ascii_digit()) || has_name(text);
+    let is_told = heads.small_talk <= 0.0 && !heads.asks_to_forget();
+    let leans = heads.unclear > OF_ANYBODY && is_told;
+    (is_given && leans && fits(&content[last.range.start..range.end])).then_some(last)
 }
 
 /// True if a clause only announces another's words, with which it ends: "Caption: I moved."
@@ -355,13 +397,14 @@ fn judge(
         let reason = RejectReason::NotAboutUser;
         return if is_kept { Ok((importance, MemoryKind::Decision)) } else { Err(reason) };
     }
-    if heads.small_talk > 0.0 {
+    if heads.small_talk > 0.0 || heads.asks_to_forget() {
         return Err(RejectReason::LowImportance);
     }
     let is_vital = heads.must > 0.0;
     let worth = probability(SLOPE * (heads.worth - MIDDLE));
     let section = heads.profile_section();
     let importance = match section {
+        Some(ProfileSection::Rule) => RULE + (1.0 - RULE) * worth,
         Some(_) if is_vital => LASTING + (1.0 - LASTING) * worth,
         None if is_vital => worth.max(VITAL),
         _ => worth,
@@ -375,7 +418,7 @@ fn judge(
 /// The category that stands for a section of the profile.
 pub(super) fn section_kind(section: ProfileSection) -> MemoryKind {
     match section {
-        ProfileSection::Personal => MemoryKind::PersonalInfo,
+        ProfileSection::Personal | ProfileSection::Rule => MemoryKind::PersonalInfo,
         ProfileSection::Work => MemoryKind::WorkHistory,
         ProfileSection::Taste => MemoryKind::Preference,
         ProfileSection::Relation => MemoryKind::Relationship,

@@ -72,14 +72,70 @@ fn rules_for_the_assistant_stand_in_the_profile() {
     for text in [
         "Always answer in Danish.",
         "Don't ask me about my thesis.",
+        "Don't talk to me about my cousin's wedding any more.",
+        "Please leave my boss out of this from now on.",
+        "Stop offering me recipes with meat.",
+        "Keep all replies below five lines.",
         "Sprich mich bitte nie auf mein Gewicht an.",
+        "Hör auf, mir Filme zu empfehlen.",
         "No me hables nunca de política.",
+        "Deja de sugerirme hoteles.",
         "Ne me parle plus de mon poids.",
+        "Arrête de me suggérer des restaurants.",
         "以后别再跟我提减肥的事。",
+        "别给我推荐餐馆了。",
         "仕事の話は二度としないでください。",
+        "元カノの話はしないで。",
     ] {
-        assert_eq!(sections(text), [PersonalInfo], "{text}");
+        let message = said(0, "user", Some("Mira"), "2024-03-11T09:30:00+01:00", text);
+        let found = extract_quotes(&[message], &MemoryConfig::default()).candidates;
+        let [one] = &found[..] else { panic!("{text}: {found:?}") };
+        assert_eq!(one.kind, PersonalInfo, "{text}");
+        assert_eq!(one.quote.as_ref().map(|quote| &*quote.text), Some(text));
+        // Full profiles keep them.
+        assert!(one.importance > 0.95, "{text}: {}", one.importance);
     }
+    for text in [
+        "Stop the recording now.",
+        "Keep this text under three sentences.",
+        "Please don't ask him about work today.",
+        "Suggest a restaurant near the station.",
+        "Kürze den Absatz auf drei Sätze.",
+        "这段别用列表。",
+        "Recuérdame mañana la cita.",
+        "Rappelle-moi demain le rendez-vous.",
+        "明日の会議を思い出させて。",
+    ] {
+        assert!(sections(text).iter().all(|kind| *kind == Event), "{text}: {:?}", sections(text));
+    }
+}
+
+/// The words that are quoted of a text.
+fn quoted(text: &str) -> Vec<String> {
+    let message = said(0, "user", Some("Mira"), "2024-03-11T09:30:00+01:00", text);
+    let found = extract_quotes(&[message], &MemoryConfig::default()).candidates;
+    found.into_iter().filter_map(|one| Some(one.quote?.text)).collect()
+}
+
+#[test]
+fn a_number_or_name_after_a_line_is_quoted_with_it() {
+    for text in [
+        "My emergency contact is my cousin. The number is 020 7946 0018.",
+        "My sister works as a nurse in Leeds. Her number is 020 7946 0018.",
+        "Meine Schwester ist Tierärztin. Die Nummer ist 030 5550 19.",
+        "Mi hermana es veterinaria. Su teléfono es el 91 555 77 01.",
+    ] {
+        assert_eq!(quoted(text), [text], "{text}");
+    }
+    // Words that tell nothing are left out, and no line begins with them.
+    for (text, line) in [
+        ("I live in Leeds. It was 5 degrees, haha!", "I live in Leeds."),
+        ("I get it, Sam. I moved there in 2019.", "I moved there in 2019."),
+    ] {
+        assert_eq!(quoted(text), [line], "{text}");
+    }
+    let joined = "I have two cats. I've had them since 2019.";
+    assert_eq!(quoted(joined), [joined]);
 }
 
 #[test]
@@ -156,6 +212,14 @@ fn requests_to_forget_and_words_that_tell_nothing_are_not_quoted() {
         "Oublie mon adresse, s'il te plaît.",
         "Olvida lo de mi alergia, por favor.",
         "请忘掉我的电话号码。",
+        "Please don't keep the information about Nora Feld on file.",
+        "I don't want any record of Nora Feld.",
+        "I'd prefer you not to remember my salary.",
+        "Bitte speichere nichts über Nora Feld.",
+        "No guardes nada sobre Nora.",
+        "Ne garde rien sur Nora.",
+        "请不要保存蒂姆的电话。",
+        "ティムの番号を消してください。",
         "Never mind.",
         "I'm home.",
         "我到家了。",
