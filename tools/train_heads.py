@@ -56,7 +56,7 @@ from compact_numpy import vector
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "f96ebbfb653ed25d71344035d2c5c6d24ec378058f35785b288f66e45c257d2a"
+SHA256 = "c3c181278b5a25db1132de6ec54c75fb66b4199b69778ca49cc07f0bd55e8af0"
 
 FILES = (
     *("chats", "chats_held", "authored", "talk", "plain", "second_talk", "life", "courtesies"),

@@ -43,7 +43,7 @@ from train_heads import HEADS as SENTENCE_HEADS
 from train_heads import LABELS, ROOT, Inputs, Labelled, labelled
 
 FILE = ROOT / "src" / "episodica-core" / "assets" / "links.bin"
-SHA256 = "42016ad4732528b51b9452605243917ef6b6007c7e3dde8a3f96a1a25167fe10"
+SHA256 = "699f36cbfd9fdbe336935b14f4a06ffda66d5723c1045d10f078d7c8d87bb831"
 
 HEADS = ("moved", "tentative")
 MOVED = {"correction", "change", "cancelled"}

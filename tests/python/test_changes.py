@@ -22,10 +22,10 @@ from episodica import (
 from episodica.cli import main
 
 TUESDAY = "The choir meets on Tuesdays in the old school."
-THURSDAY = "The choir meets on Thursdays in the old school now."
+THURSDAY = "From now on the choir meets on Thursdays in the old school."
 GYM = "My locker number is 4417 in the old gym."
 POOL = "My locker number is 4471 now."
-MARK = '[later, 10 Feb 2025: "The choir meets on Thursdays in the old school now"]'
+MARK = '[later, 10 Feb 2025: "From now on the choir meets on Thursdays in the old school"]'
 
 
 def message(day: str, text: str, **more: Any) -> dict[str, Any]:

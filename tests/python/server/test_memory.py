@@ -437,11 +437,11 @@ async def test_a_time_in_mem0s_metadata_is_the_time(client: Client) -> None:
 async def test_changes_are_listed_and_decided(client: Client) -> None:
     for day, text in [
         ("2025-01-10", "The choir meets on Tuesdays in the old school."),
-        ("2025-02-10", "The choir meets on Thursdays in the old school now."),
+        ("2025-02-10", "From now on the choir meets on Thursdays in the old school."),
     ]:
         await add(client, [{"role": "user", "content": text, "timestamp": day}])
     (change,) = (await client.json("GET", f"{ALICE}/changes"))["items"]
-    assert change["new"]["content"].startswith("The choir meets on Thursdays")
+    assert change["new"]["content"].startswith("From now on the choir meets")
     assert (await client.json("GET", f"{ALICE}/changes?since=2025-02-11"))["items"] == []
     await client.json("GET", f"{ALICE}/changes?kind=newer", 400)
     ids = {side: change[side]["memory_id"] for side in ("old", "new")}

@@ -46,7 +46,7 @@ const LASTING: f32 = 0.9;
 const RULE: f32 = 0.97;
 /// The importance of a sentence is that of its score of the head `worth`: one half at `MIDDLE`, and
 /// rising by `SLOPE` / 4 for each point there.
-const MIDDLE: f32 = 0.4;
+const MIDDLE: f32 = 0.6;
 const SLOPE: f32 = 0.5;
 /// Maximum length of a message in which an agent tells what it did or found, in bytes; a longer one
 /// explains.
