@@ -14,7 +14,7 @@ pub(crate) struct CallCounts {
 
 impl CallCounts {
     /// Counts a call with its outcome.
-    pub(crate) fn counted<T, E>(&self, outcome: Result<T, E>) -> Result<T, E> {
+    pub(crate) fn count_outcome<T, E>(&self, outcome: Result<T, E>) -> Result<T, E> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.failures.fetch_add(u64::from(outcome.is_err()), Ordering::Relaxed);
         self.failing.store(outcome.is_err(), Ordering::Relaxed);
@@ -22,7 +22,7 @@ impl CallCounts {
     }
 
     /// Each call is one request; a callable has no circuit breaker.
-    pub(crate) fn health(&self, model: &str) -> ServiceHealth {
+    pub(crate) fn service_health(&self, model: &str) -> ServiceHealth {
         let calls = self.calls.load(Ordering::Relaxed);
         ServiceHealth {
             model: model.to_owned(),

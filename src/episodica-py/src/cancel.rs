@@ -8,7 +8,7 @@ use episodica_core::engine::CallbackScope;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::leaving::called;
+use crate::leaving::call_function;
 
 thread_local! {
     /// The flag that cancels the current call of this thread.
@@ -28,7 +28,9 @@ impl PassedScope {
 
     /// Calls `function()`. The engine refuses in it what would wait for the callback.
     fn call(&self, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.0.run_callback(|| called(function, &PyTuple::empty(function.py()))).map(Bound::unbind)
+        self.0
+            .run_callback(|| call_function(function, &PyTuple::empty(function.py())))
+            .map(Bound::unbind)
     }
 }
 
@@ -51,7 +53,7 @@ impl CancellableCall {
             return Ok(py.None());
         }
         let before = CURRENT.replace(Some(Arc::clone(&self.flag)));
-        let outcome = called(function, &PyTuple::empty(py));
+        let outcome = call_function(function, &PyTuple::empty(py));
         CURRENT.set(before);
         Ok(outcome?.unbind())
     }
@@ -63,6 +65,6 @@ impl CancellableCall {
 }
 
 /// The flag that cancels the current call of this thread, if the call can be cancelled.
-pub(crate) fn current() -> Option<Arc<AtomicBool>> {
+pub(crate) fn current_flag() -> Option<Arc<AtomicBool>> {
     CURRENT.with_borrow(Clone::clone)
 }

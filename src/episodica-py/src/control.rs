@@ -10,7 +10,7 @@ use episodica_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 
 use crate::cancel;
-use crate::leaving::called;
+use crate::leaving::call_function;
 
 /// Interval between checks for signals: a Ctrl-C takes effect well within 200 ms.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ impl PythonControl {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
         Self {
             progress,
-            cancelled: cancel::current(),
+            cancelled: cancel::current_flag(),
             asked: Mutex::new(Instant::now()),
             raised: Mutex::new(None),
         }
@@ -40,7 +40,7 @@ impl PythonControl {
         self.raised.lock().take()
     }
 
-    fn stop(&self, error: PyErr) -> Error {
+    fn stop_with(&self, error: PyErr) -> Error {
         *self.raised.lock() = Some(error);
         Error::new(ErrorKind::Interrupted, "the operation was interrupted")
     }
@@ -65,13 +65,13 @@ impl CallControl for PythonControl {
             crate::logging::hand_on(py);
             py.check_signals()
         })
-        .map_err(|error| self.stop(error))
+        .map_err(|error| self.stop_with(error))
     }
 
     fn report_progress(&self, step: &str, done: usize, total: usize) {
         let Some(callback) = &self.progress else { return };
         let told = Python::attach(|py| {
-            called(callback.bind(py), &(step, done, total).into_pyobject(py)?).map(drop)
+            call_function(callback.bind(py), &(step, done, total).into_pyobject(py)?).map(drop)
         });
         if let Err(error) = told {
             *self.raised.lock() = Some(error);

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::calls::CallCounts;
 use crate::errors;
-use crate::leaving::called;
+use crate::leaving::call_function;
 
 /// Calls `callable(list[str])`, which returns a 2-D array of floats, one row per text.
 pub(crate) struct CallableEmbedder {
@@ -26,12 +26,12 @@ impl CallableEmbedder {
         Self { callable, model, dimension: OnceLock::new(), calls: CallCounts::default() }
     }
 
-    fn call(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    fn call_batch(&self, texts: &[&str]) -> Result<Array2<f32>> {
         const KIND: ErrorKind = ErrorKind::Embedding;
         const NO_ARRAY: &str = "the embedding callable must return a 2-D array of numbers";
         Python::attach(|py| {
             let arguments = (texts.to_vec(),).into_pyobject(py);
-            let answer = arguments.and_then(|texts| called(self.callable.bind(py), &texts));
+            let answer = arguments.and_then(|texts| call_function(self.callable.bind(py), &texts));
             let answer = answer.map_err(|error| {
                 errors::from_python(KIND, "the embedding callable failed", &error)
             })?;
@@ -70,18 +70,18 @@ impl Embedder for CallableEmbedder {
     }
 
     fn embed_texts(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        self.calls.counted(self.rows(texts))
+        self.calls.count_outcome(self.checked_rows(texts))
     }
 
     fn service_health(&self) -> Option<ServiceHealth> {
-        Some(self.calls.health(&self.model))
+        Some(self.calls.service_health(&self.model))
     }
 }
 
 impl CallableEmbedder {
     /// The callable's rows, checked and scaled to length 1.
-    fn rows(&self, texts: &[&str]) -> Result<Array2<f32>> {
-        let mut rows = self.call(texts)?;
+    fn checked_rows(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let mut rows = self.call_batch(texts)?;
         let fail = |text: String| Err(Error::new(ErrorKind::Embedding, text));
         if rows.nrows() != texts.len() || rows.ncols() == 0 {
             return fail(format!(

@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::control::PythonControl;
-use crate::made::{embedder, language_model};
+use crate::made::{create_embedder, language_model};
 use crate::place::StorePlace;
 use crate::records::RecordFrame;
 use crate::results::{self, HitResults};
@@ -42,7 +42,7 @@ pub(crate) struct PyEngine {
 impl PyEngine {
     /// Wraps every call: releases the interpreter, runs `work`, and converts errors. An exception
     /// of a signal handler takes precedence. A panic becomes an error.
-    fn run<T: Send>(
+    fn run_call<T: Send>(
         &self,
         py: Python<'_>,
         progress: Option<Py<PyAny>>,
@@ -57,30 +57,30 @@ impl PyEngine {
         }
     }
 
-    fn shown(&self, user_id: &str) -> RecordFrame {
+    fn record_frame(&self, user_id: &str) -> RecordFrame {
         let owner = Owner { tenant: self.tenant.clone(), user: user_id.to_owned() };
         RecordFrame { owner, zone: self.zone.clone() }
     }
 
-    fn list<'py>(
+    fn record_list<'py>(
         &self,
         py: Python<'py>,
         user_id: &str,
         all: &[AnyRecord],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let shown = self.shown(user_id);
-        let made = all.iter().map(|one| records::record(py, &shown, one));
+        let shown = self.record_frame(user_id);
+        let made = all.iter().map(|one| records::convert_record(py, &shown, one));
         Ok(PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)?.into_any())
     }
 
-    fn episodes<'py>(
+    fn episode_list<'py>(
         &self,
         py: Python<'py>,
         user_id: &str,
         episodes: &[Arc<episodica_core::model::Episode>],
     ) -> PyResult<Bound<'py, PyAny>> {
         let all: Vec<AnyRecord> = episodes.iter().cloned().map(AnyRecord::Episode).collect();
-        self.list(py, user_id, &all)
+        self.record_list(py, user_id, &all)
     }
 }
 
@@ -99,7 +99,7 @@ impl PyEngine {
         embedding: Option<&Bound<'_, PyDict>>,
         llm: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        logging::listen(py)?;
+        logging::install_logger(py)?;
         let config: MemoryConfig = serde_json::from_str(config).map_err(|error| {
             errors::to_exception(
                 py,
@@ -108,7 +108,7 @@ impl PyEngine {
         })?;
         let zone = config.zone().map_err(|error| errors::to_exception(py, &error))?;
         let ledger: Arc<UsageLedger> = Arc::default();
-        let embedder = embedder(py, embedding, &ledger)?;
+        let embedder = create_embedder(py, embedding, &ledger)?;
         let llm = llm.map(|llm| language_model(py, llm)).transpose()?;
         let core = py
             .detach(|| {
@@ -146,7 +146,8 @@ impl PyEngine {
     }
 
     fn config(&self, py: Python<'_>) -> PyResult<String> {
-        serde_json::to_string(self.core.config()).map_err(|error| errors::internal(py, &error))
+        serde_json::to_string(self.core.config())
+            .map_err(|error| errors::internal_error(py, &error))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the keywords of a Python call")]
@@ -174,22 +175,22 @@ impl PyEngine {
                 Ok(NewMessage { timestamp, secrets, refuses_edit, skips_deleted, ..message })
             })
             .collect::<PyResult<Vec<_>>>()?;
-        let report = self.run(py, progress, |core, control| {
+        let report = self.run_call(py, progress, |core, control| {
             core.add_messages(user_id, messages, session_id, control)
         })?;
         reports::add_result(py, report)
     }
 
     fn flush<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let episodes = self.run(py, None, |core, control| core.flush(user_id, control))?;
-        self.episodes(py, user_id, &episodes)
+        let episodes = self.run_call(py, None, |core, control| core.flush(user_id, control))?;
+        self.episode_list(py, user_id, &episodes)
     }
 
     fn flush_all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let all = self.run(py, None, |core, control| core.flush_all(control))?;
+        let all = self.run_call(py, None, |core, control| core.flush_all(control))?;
         let dict = PyDict::new(py);
         for (user, episodes) in all {
-            dict.set_item(&user, self.episodes(py, &user, &episodes)?)?;
+            dict.set_item(&user, self.episode_list(py, &user, &episodes)?)?;
         }
         Ok(dict.into_any())
     }
@@ -200,9 +201,9 @@ impl PyEngine {
         user_id: &str,
         session_id: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let episodes =
-            self.run(py, None, |core, control| core.close_session(user_id, session_id, control))?;
-        self.episodes(py, user_id, &episodes)
+        let episodes = self
+            .run_call(py, None, |core, control| core.close_session(user_id, session_id, control))?;
+        self.episode_list(py, user_id, &episodes)
     }
 
     #[pyo3(signature = (since, user_id, limit))]
@@ -213,12 +214,12 @@ impl PyEngine {
         user_id: Option<&str>,
         limit: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let page = self.run(py, None, |core, _| core.events(since, user_id, limit))?;
-        reports::events(py, &self.zone, page)
+        let page = self.run_call(py, None, |core, _| core.events(since, user_id, limit))?;
+        reports::convert_events(py, &self.zone, page)
     }
 
     fn main_speaker(&self, py: Python<'_>, user_id: &str) -> PyResult<Option<String>> {
-        self.run(py, None, |core, control| core.main_speaker(user_id, control))
+        self.run_call(py, None, |core, control| core.main_speaker(user_id, control))
     }
 
     #[pyo3(signature = (user_id, episodes))]
@@ -230,7 +231,7 @@ impl PyEngine {
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let episodes = episodes.as_deref();
         let found =
-            self.run(py, None, |core, control| core.turned_down(user_id, episodes, control))?;
+            self.run_call(py, None, |core, control| core.turned_down(user_id, episodes, control))?;
         let event = |one: TurnedDown| ChangeEvent {
             cursor: String::new(),
             at: one.said,
@@ -243,14 +244,14 @@ impl PyEngine {
             evidence: vec![one.message_id],
             reason: one.reason.to_owned(),
         };
-        found.into_iter().map(|one| reports::event(py, &self.zone, event(one))).collect()
+        found.into_iter().map(|one| reports::convert_event(py, &self.zone, event(one))).collect()
     }
 
     #[pyo3(signature = (user_id, timeout))]
     fn wait(&self, py: Python<'_>, user_id: Option<&str>, timeout: Option<f64>) -> PyResult<bool> {
         let timeout = timeout
             .map(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));
-        self.run(py, None, |core, control| core.wait(user_id, timeout, control))
+        self.run_call(py, None, |core, control| core.wait(user_id, timeout, control))
     }
 
     fn search(
@@ -260,15 +261,15 @@ impl PyEngine {
         query: &str,
         search_options: &Bound<'_, PyDict>,
     ) -> PyResult<HitResults> {
-        let request = options::request(query, search_options, &self.zone)?;
+        let request = options::search_request(query, search_options, &self.zone)?;
         let response =
-            self.run(py, None, |core, control| core.search(user_id, &request, control))?;
+            self.run_call(py, None, |core, control| core.search(user_id, &request, control))?;
         Ok(HitResults::new(
-            self.shown(user_id),
+            self.record_frame(user_id),
             response.hits,
             response.degraded,
             response.intent.name(),
-            options::explain(search_options)?,
+            options::wants_explanations(search_options)?,
         ))
     }
 
@@ -282,14 +283,19 @@ impl PyEngine {
         search_options: &Bound<'_, PyDict>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let request = ContextRequest {
-            search: options::request(query, search_options, &self.zone)?,
+            search: options::search_request(query, search_options, &self.zone)?,
             max_tokens,
             form: OutputForm::named(format).map_err(|error| errors::to_exception(py, &error))?,
             zone: self.zone.clone(),
         };
         let context =
-            self.run(py, None, |core, control| core.context(user_id, &request, control))?;
-        results::packed(py, self.shown(user_id), context, options::explain(search_options)?)
+            self.run_call(py, None, |core, control| core.context(user_id, &request, control))?;
+        results::convert_context(
+            py,
+            self.record_frame(user_id),
+            context,
+            options::wants_explanations(search_options)?,
+        )
     }
 
     fn records<'py>(
@@ -299,10 +305,10 @@ impl PyEngine {
         kind: &str,
         page_options: &Bound<'_, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
+        let (kind, page) = (options::record_kind(py, kind)?, options::listing_page(page_options)?);
         let records =
-            self.run(py, None, |core, control| core.records(user_id, kind, &page, control))?;
-        self.list(py, user_id, &records)
+            self.run_call(py, None, |core, control| core.records(user_id, kind, &page, control))?;
+        self.record_list(py, user_id, &records)
     }
 
     /// Id, date, text and group of each record of a listing.
@@ -313,17 +319,17 @@ impl PyEngine {
         kind: &str,
         page_options: &Bound<'_, PyDict>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
+        let (kind, page) = (options::record_kind(py, kind)?, options::listing_page(page_options)?);
         let found =
-            self.run(py, None, |core, control| core.outlines(user_id, kind, &page, control))?;
-        found.into_iter().map(|one| records::outline(py, &self.zone, one)).collect()
+            self.run_call(py, None, |core, control| core.outlines(user_id, kind, &page, control))?;
+        found.into_iter().map(|one| records::convert_outline(py, &self.zone, one)).collect()
     }
 
     /// For each session: id, state, date of the state, number of messages, and dates of the first
     /// and last message.
     fn sessions<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let found = self.run(py, None, |core, _| core.sessions(user_id))?;
-        found.into_iter().map(|one| records::session(py, &self.zone, one)).collect()
+        let found = self.run_call(py, None, |core, _| core.sessions(user_id))?;
+        found.into_iter().map(|one| records::convert_session(py, &self.zone, one)).collect()
     }
 
     fn count_records(
@@ -333,8 +339,8 @@ impl PyEngine {
         kind: &str,
         page_options: &Bound<'_, PyDict>,
     ) -> PyResult<usize> {
-        let (kind, page) = (options::record_kind(py, kind)?, options::page(page_options)?);
-        self.run(py, None, |core, control| core.count_records(user_id, kind, &page, control))
+        let (kind, page) = (options::record_kind(py, kind)?, options::listing_page(page_options)?);
+        self.run_call(py, None, |core, control| core.count_records(user_id, kind, &page, control))
     }
 
     fn get<'py>(
@@ -343,8 +349,10 @@ impl PyEngine {
         user_id: &str,
         id: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let record = self.run(py, None, |core, control| core.get(user_id, id, control))?;
-        record.map(|record| records::record(py, &self.shown(user_id), &record)).transpose()
+        let record = self.run_call(py, None, |core, control| core.get(user_id, id, control))?;
+        record
+            .map(|record| records::convert_record(py, &self.record_frame(user_id), &record))
+            .transpose()
     }
 
     fn history<'py>(
@@ -353,8 +361,9 @@ impl PyEngine {
         user_id: &str,
         id: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let records = self.run(py, None, |core, control| core.history(user_id, id, control))?;
-        self.list(py, user_id, &records)
+        let records =
+            self.run_call(py, None, |core, control| core.history(user_id, id, control))?;
+        self.record_list(py, user_id, &records)
     }
 
     fn forgetting<'py>(
@@ -363,10 +372,10 @@ impl PyEngine {
         user_id: &str,
         policy_options: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let policy = options::policy(policy_options)?;
+        let policy = options::forgetting_policy(policy_options)?;
         let found =
-            self.run(py, None, |core, control| core.forgetting(user_id, &policy, control))?;
-        reports::forgetting(py, &self.shown(user_id), found)
+            self.run_call(py, None, |core, control| core.forgetting(user_id, &policy, control))?;
+        reports::convert_plan(py, &self.record_frame(user_id), found)
     }
 
     /// Archives records, or restores them if `restores` is true.
@@ -378,8 +387,9 @@ impl PyEngine {
         restores: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let verb = if restores { Core::restore } else { Core::archive };
-        let records = self.run(py, None, |core, control| verb(core, user_id, &ids, control))?;
-        self.list(py, user_id, &records)
+        let records =
+            self.run_call(py, None, |core, control| verb(core, user_id, &ids, control))?;
+        self.record_list(py, user_id, &records)
     }
 
     fn update<'py>(
@@ -390,8 +400,8 @@ impl PyEngine {
         content: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let record =
-            self.run(py, None, |core, control| core.update(user_id, id, content, control))?;
-        records::record(py, &self.shown(user_id), &record)
+            self.run_call(py, None, |core, control| core.update(user_id, id, content, control))?;
+        records::convert_record(py, &self.record_frame(user_id), &record)
     }
 
     /// The fact, and what became of the statement: `added`, `ends` or `repeats`.
@@ -401,15 +411,15 @@ impl PyEngine {
         user_id: &str,
         fact: &Bound<'py, PyDict>,
     ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
-        let statement = options::statement(fact)?;
+        let statement = options::stated_fact(fact)?;
         let (fact, outcome) =
-            self.run(py, None, |core, control| core.remember(user_id, statement, control))?;
-        Ok((records::fact(py, &self.shown(user_id), &fact)?, outcome.name()))
+            self.run_call(py, None, |core, control| core.remember(user_id, statement, control))?;
+        Ok((records::convert_fact(py, &self.record_frame(user_id), &fact)?, outcome.name()))
     }
 
     /// Whether the user has deleted the fact that a file states under this name.
     fn is_statement_deleted(&self, py: Python<'_>, user_id: &str, source: &str) -> PyResult<bool> {
-        self.run(py, None, |core, control| core.is_statement_deleted(user_id, source, control))
+        self.run_call(py, None, |core, control| core.is_statement_deleted(user_id, source, control))
     }
 
     /// Those of these ids of messages that the user has deleted.
@@ -420,7 +430,7 @@ impl PyEngine {
         ids: Vec<String>,
     ) -> PyResult<Vec<String>> {
         let ids = &ids;
-        self.run(py, None, |core, control| core.deleted_among(user_id, ids.clone(), control))
+        self.run_call(py, None, |core, control| core.deleted_among(user_id, ids.clone(), control))
     }
 
     fn close_fact<'py>(
@@ -432,8 +442,9 @@ impl PyEngine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let at = at.map(Moment::parse).transpose();
         let at = at.map_err(|error| errors::to_exception(py, &error))?;
-        let fact = self.run(py, None, |core, control| core.close_fact(user_id, id, at, control))?;
-        records::fact(py, &self.shown(user_id), &fact)
+        let fact =
+            self.run_call(py, None, |core, control| core.close_fact(user_id, id, at, control))?;
+        records::convert_fact(py, &self.record_frame(user_id), &fact)
     }
 
     /// Facts, words, kind, score and decision of each link, the latest first.
@@ -447,8 +458,9 @@ impl PyEngine {
         let since = since.map(Moment::parse).transpose();
         let since = since.map_err(|error| errors::to_exception(py, &error))?;
         let kind = kind.map(|name| options::link_kind(py, name)).transpose()?;
-        let found = self.run(py, None, |core, control| core.changes(user_id, since, kind, control));
-        let frame = self.shown(user_id);
+        let found =
+            self.run_call(py, None, |core, control| core.changes(user_id, since, kind, control));
+        let frame = self.record_frame(user_id);
         found?.iter().map(|change| records::said_later(py, &frame, change)).collect()
     }
 
@@ -461,7 +473,7 @@ impl PyEngine {
         side: &str,
     ) -> PyResult<()> {
         let side = options::kept_side(py, side)?;
-        self.run(py, None, |core, control| core.keep_side(user_id, [old, new], side, control))
+        self.run_call(py, None, |core, control| core.keep_side(user_id, [old, new], side, control))
     }
 
     /// Imports records; `records` are lines with the JSON of messages, episodes and facts.
@@ -476,7 +488,7 @@ impl PyEngine {
     ) -> PyResult<Bound<'py, PyAny>> {
         let [messages, episodes, facts] = records;
         let imported = ImportedRecords { messages, episodes, facts, unlearned, adds_deleted };
-        let report = self.run(py, None, |core, control| {
+        let report = self.run_call(py, None, |core, control| {
             core.import_records(user_id, &imported, &path, control)
         })?;
         reports::import_report(py, report)
@@ -490,7 +502,7 @@ impl PyEngine {
         py: Python<'_>,
         user_id: &str,
     ) -> PyResult<([Vec<String>; 3], (usize, usize, usize), Vec<String>)> {
-        let all = self.run(py, None, |core, control| core.export_records(user_id, control))?;
+        let all = self.run_call(py, None, |core, control| core.export_records(user_id, control))?;
         Ok(([all.messages, all.episodes, all.facts], all.counts, all.unlearned))
     }
 
@@ -500,7 +512,7 @@ impl PyEngine {
         path: PathBuf,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, progress, |core, control| core.backup(&path, control))?;
+        let report = self.run_call(py, progress, |core, control| core.backup(&path, control))?;
         reports::backup_report(py, report)
     }
 
@@ -512,7 +524,8 @@ impl PyEngine {
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let delete = if dry_run { Core::preview_delete_all } else { Core::delete_all };
-        let report = self.run(py, None, |core, control| delete(core, user_id, &ids, control))?;
+        let report =
+            self.run_call(py, None, |core, control| delete(core, user_id, &ids, control))?;
         reports::delete_report(py, report)
     }
 
@@ -524,15 +537,17 @@ impl PyEngine {
         options: &Bound<'py, PyDict>,
         dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (filter, kinds) = (options::filter(options)?, options::record_kinds(py, &kinds)?);
+        let (filter, kinds) =
+            (options::record_filter(options)?, options::record_kinds(py, &kinds)?);
         let delete = if dry_run { Core::preview_delete_where } else { Core::delete_where };
-        let report =
-            self.run(py, None, |core, control| delete(core, user_id, &filter, &kinds, control))?;
+        let report = self
+            .run_call(py, None, |core, control| delete(core, user_id, &filter, &kinds, control))?;
         reports::delete_report(py, report)
     }
 
     fn delete_user_data<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, None, |core, control| core.delete_user_data(user_id, control))?;
+        let report =
+            self.run_call(py, None, |core, control| core.delete_user_data(user_id, control))?;
         reports::delete_report(py, report)
     }
 
@@ -542,12 +557,12 @@ impl PyEngine {
         user_id: &str,
         id: &str,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let steps = self.run(py, None, |core, control| core.trace(user_id, id, control))?;
+        let steps = self.run_call(py, None, |core, control| core.trace(user_id, id, control))?;
         steps.into_iter().map(|step| reports::trace_step(py, &self.zone, step)).collect()
     }
 
     fn users(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.run(py, None, |core, _| core.users())
+        self.run_call(py, None, |core, _| core.users())
     }
 
     #[pyo3(signature = (user_id))]
@@ -555,19 +570,21 @@ impl PyEngine {
         match user_id {
             Some(user_id) => {
                 let stats =
-                    self.run(py, None, |core, control| core.user_stats(user_id, control))?;
+                    self.run_call(py, None, |core, control| core.user_stats(user_id, control))?;
                 reports::user_stats(py, stats)
             }
-            None => reports::store_stats(py, self.run(py, None, |core, _| core.store_stats())?),
+            None => {
+                reports::store_stats(py, self.run_call(py, None, |core, _| core.store_stats())?)
+            }
         }
     }
 
     fn health<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reports::health(py, self.run(py, None, |core, _| core.health())?)
+        reports::convert_health(py, self.run_call(py, None, |core, _| core.health())?)
     }
 
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reports::usage(py, self.run(py, None, |core, _| core.usage())?)
+        reports::convert_usage(py, self.run_call(py, None, |core, _| core.usage())?)
     }
 
     #[pyo3(signature = (name, body, outcome, refused))]
@@ -584,12 +601,12 @@ impl PyEngine {
             None if refused => RequestStep::Refused,
             None => RequestStep::Begun,
         };
-        let known = self.run(py, None, |core, _| core.note_request(name, body, step))?;
+        let known = self.run_call(py, None, |core, _| core.note_request(name, body, step))?;
         Ok(known.map(|known| (known.body, known.outcome)))
     }
 
     fn check_files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reports::problems(py, &self.run(py, None, |core, _| core.check_files())?)
+        reports::convert_problems(py, &self.run_call(py, None, |core, _| core.check_files())?)
     }
 
     #[pyo3(signature = (user_id, progress))]
@@ -599,7 +616,7 @@ impl PyEngine {
         user_id: Option<&str>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, progress, |core, control| core.verify(user_id, control))?;
+        let report = self.run_call(py, progress, |core, control| core.verify(user_id, control))?;
         reports::verify_report(py, report)
     }
 
@@ -611,7 +628,7 @@ impl PyEngine {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let report =
-            self.run(py, progress, |core, control| core.rebuild_indices(user_id, control))?;
+            self.run_call(py, progress, |core, control| core.rebuild_indices(user_id, control))?;
         reports::rebuild_report(py, report)
     }
 
@@ -622,22 +639,22 @@ impl PyEngine {
         user_id: Option<&str>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, progress, |core, control| core.compact(user_id, control))?;
+        let report = self.run_call(py, progress, |core, control| core.compact(user_id, control))?;
         reports::compact_report(py, report)
     }
 
     fn load_user<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, None, |core, control| core.load_user(user_id, control))?;
+        let report = self.run_call(py, None, |core, control| core.load_user(user_id, control))?;
         reports::rebuild_report(py, report)
     }
 
     #[pyo3(signature = (user_id))]
     fn retry_pending(&self, py: Python<'_>, user_id: Option<&str>) -> PyResult<usize> {
-        self.run(py, None, |core, control| core.retry_pending(user_id, control))
+        self.run_call(py, None, |core, control| core.retry_pending(user_id, control))
     }
 
     fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
         let timeout = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::MAX);
-        self.run(py, None, |core, control| core.close(timeout, control))
+        self.run_call(py, None, |core, control| core.close(timeout, control))
     }
 }

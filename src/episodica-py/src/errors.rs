@@ -32,7 +32,7 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 /// The exception for a bug.
-pub(crate) fn internal(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
+pub(crate) fn internal_error(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
     to_exception(py, &Error::internal(error.to_string()))
 }
 
@@ -69,11 +69,11 @@ fn interrupt_again(py: Python<'_>) -> PyResult<()> {
 }
 
 /// The exception for invalid input found during conversion.
-pub(crate) fn invalid(py: Python<'_>, text: impl Into<String>) -> PyErr {
+pub(crate) fn invalid_input(py: Python<'_>, text: impl Into<String>) -> PyErr {
     to_exception(py, &Error::invalid(text))
 }
 
 /// A plain exception for programming errors inside the package.
-pub(crate) fn misuse(text: &str) -> PyErr {
+pub(crate) fn misuse_error(text: &str) -> PyErr {
     PyRuntimeError::new_err(text.to_owned())
 }

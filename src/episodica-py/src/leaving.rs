@@ -13,7 +13,7 @@ use pyo3::types::PyTuple;
 
 /// Calls a function of the caller. Nothing below this frame owns a Python object, so that `Stay` is
 /// the first destructor on the way.
-pub(crate) fn called<'py>(
+pub(crate) fn call_function<'py>(
     function: &Bound<'py, PyAny>,
     arguments: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {

@@ -106,7 +106,7 @@ mod _native {
         session_id: Option<String>,
     ) -> PyResult<(u64, u64, u64)> {
         let config: MemoryConfig =
-            serde_json::from_str(config).map_err(|error| errors::internal(py, &error))?;
+            serde_json::from_str(config).map_err(|error| errors::internal_error(py, &error))?;
         let messages = messages.iter().map(|message| {
             let message = crate::options::new_message(message)?;
             let session_id = message.session_id.or_else(|| session_id.clone());
@@ -142,9 +142,9 @@ mod _native {
     fn settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let tables = PyDict::new(py);
         let memory = episodica_core::config::MemoryConfig::schema();
-        tables.set_item("memory", crate::settings::table(py, memory)?)?;
+        tables.set_item("memory", crate::settings::setting_table(py, memory)?)?;
         let endpoint = episodica_core::remote::RemoteEndpoint::schema();
-        tables.set_item("endpoint", crate::settings::table(py, endpoint)?)?;
+        tables.set_item("endpoint", crate::settings::setting_table(py, endpoint)?)?;
         Ok(tables)
     }
 

@@ -42,7 +42,7 @@ struct LogLines(PerProcess<LogLine>);
 static LINES: LogLines = LogLines(PerProcess::new());
 
 impl LogLines {
-    fn own(&self) -> &LogLine {
+    fn own_line(&self) -> &LogLine {
         self.0.process_cell().get_or_init(LogLine::default)
     }
 }
@@ -67,7 +67,7 @@ impl Log for LogLines {
             seconds,
             thread,
         };
-        let line = self.own();
+        let line = self.own_line();
         let mut waiting = line.waiting.lock();
         if waiting.len() < MOST_WAITING {
             waiting.push_back(told);
@@ -95,7 +95,7 @@ fn logger_name(target: &str) -> &'static str {
 }
 
 /// Installs the logger. Idempotent.
-pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn install_logger(py: Python<'_>) -> PyResult<()> {
     // Fails only if this logger is already installed.
     drop(log::set_logger(&LINES));
     follow_level(py)
@@ -119,7 +119,7 @@ fn follow_level(py: Python<'_>) -> PyResult<()> {
 
 /// Forwards the queued records. The caller holds the interpreter and no lock of the engine.
 pub(crate) fn hand_on(py: Python<'_>) {
-    let line = LINES.own();
+    let line = LINES.own_line();
     if !line.any.swap(false, Ordering::AcqRel) {
         return;
     }
@@ -127,11 +127,11 @@ pub(crate) fn hand_on(py: Python<'_>) {
     let dropped = line.dropped.swap(0, Ordering::Relaxed);
     let outcome = follow_level(py).and_then(|()| {
         for one in told {
-            emit(py, one)?;
+            emit_lines(py, one)?;
         }
         if dropped > 0 {
             let text = format!("{dropped} records were dropped: too many at once");
-            emit(
+            emit_lines(
                 py,
                 ToldOnce {
                     level: Level::Warn,
@@ -152,7 +152,7 @@ pub(crate) fn hand_on(py: Python<'_>) {
     }
 }
 
-fn emit(py: Python<'_>, told: ToldOnce) -> PyResult<()> {
+fn emit_lines(py: Python<'_>, told: ToldOnce) -> PyResult<()> {
     let logger = py.import("logging")?.call_method1("getLogger", (told.target,))?;
     let level = match told.level {
         Level::Error => 40,

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::calls::CallCounts;
 use crate::errors;
-use crate::leaving::called;
+use crate::leaving::call_function;
 
 /// Calls `ask(system, user, schema_name, schema_json, max_tokens)`, which returns text, prompt
 /// tokens and completion tokens (both `None` if not counted).
@@ -50,9 +50,9 @@ impl LanguageModel for CallableModel {
             prompt.max_tokens,
         );
         let returned = Python::attach(|py| {
-            called(self.ask.bind(py), &arguments.into_pyobject(py)?)?.extract::<Returned>()
+            call_function(self.ask.bind(py), &arguments.into_pyobject(py)?)?.extract::<Returned>()
         });
-        let (text, counted) = self.calls.counted(returned).map_err(|error| {
+        let (text, counted) = self.calls.count_outcome(returned).map_err(|error| {
             errors::from_python(ErrorKind::Llm, "the llm callable failed", &error)
         })?;
         let [prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens] = counted
@@ -74,6 +74,6 @@ impl LanguageModel for CallableModel {
     }
 
     fn service_health(&self) -> ServiceHealth {
-        self.calls.health(&self.model)
+        self.calls.service_health(&self.model)
     }
 }

@@ -29,7 +29,7 @@ impl StorePlace {
         let mode = if read_only { OpenMode::ReadOnly } else { OpenMode::ReadWrite };
         let (path, logs): (PathBuf, Option<Arc<dyn LogStore>>) = if StoreAddress::is_one(place) {
             let holder = LockHolder::this_process(SystemClock.now());
-            let logs = PgLogs::open(address(place)?, mode, &holder)?;
+            let logs = PgLogs::open(parse_address(place)?, mode, &holder)?;
             let caches = caches
                 .ok_or_else(|| Error::internal("a database store needs a cache directory"))?;
             (caches.join(&logs.schema_state().identity), Some(Arc::new(logs)))
@@ -39,7 +39,7 @@ impl StorePlace {
         Ok(Self { backend: Arc::new(RealBackend::new(&path)), path, logs })
     }
 
-    fn store(self, mode: OpenMode) -> Result<Store> {
+    fn open_store(self, mode: OpenMode) -> Result<Store> {
         match self.logs {
             Some(logs) => Store::open_apart(logs, self.backend, &self.path, mode, &SystemClock),
             None => Store::open_on(self.backend, &self.path, mode, &SystemClock),
@@ -47,18 +47,18 @@ impl StorePlace {
     }
 }
 
-fn address(place: &str) -> Result<StoreAddress> {
+fn parse_address(place: &str) -> Result<StoreAddress> {
     StoreAddress::parse(place, &|name| std::env::var(name).ok())
 }
 
-fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+fn run_detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     py.detach(work).map_err(|error| errors::to_exception(py, &error))
 }
 
 /// The state of a store's database.
 #[pyfunction]
 pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Bound<'py, PyDict>> {
-    let state: SchemaState = run(py, || PgLogs::inspect_database(address(place)?))?;
+    let state: SchemaState = run_detached(py, || PgLogs::inspect_database(parse_address(place)?))?;
     let found = PyDict::new(py);
     found.set_item("server_version", state.server_version)?;
     found.set_item("schema_version", state.schema_version)?;
@@ -74,7 +74,7 @@ pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Boun
 /// Creates or migrates the tables of a store; returns the previous version.
 #[pyfunction]
 pub(crate) fn database_migrate(py: Python<'_>, place: &str) -> PyResult<i32> {
-    run(py, || PgLogs::migrate_tables(address(place)?))
+    run_detached(py, || PgLogs::migrate_tables(parse_address(place)?))
 }
 
 /// The processes that have a store open for writing.
@@ -83,7 +83,7 @@ pub(crate) fn database_nodes<'py>(
     py: Python<'py>,
     place: &str,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let nodes = run(py, || PgLogs::list_nodes(address(place)?))?;
+    let nodes = run_detached(py, || PgLogs::list_nodes(parse_address(place)?))?;
     let shown = |node: StoreNode| {
         let found = PyDict::new(py);
         let (host, pid) = node.holder.map(|holder| (holder.host, holder.pid)).unzip();
@@ -107,10 +107,10 @@ pub(crate) fn database_grant(
     tenant: &str,
     revoke: bool,
 ) -> PyResult<()> {
-    run(py, || {
+    run_detached(py, || {
         Owner::new(tenant, "user")?;
         let change = if revoke { PgLogs::revoke_tenant } else { PgLogs::grant_tenant };
-        change(address(place)?, role, tenant)
+        change(parse_address(place)?, role, tenant)
     })
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn database_purge(
     py: Python<'_>,
     place: &str,
 ) -> PyResult<(Vec<String>, u64, u64, bool)> {
-    let purged = run(py, || PgLogs::purge_deleted(address(place)?))?;
+    let purged = run_detached(py, || PgLogs::purge_deleted(parse_address(place)?))?;
     let [before, after] = purged.bytes;
     Ok((purged.tables, before, after, purged.is_log_moved_on))
 }
@@ -151,8 +151,8 @@ pub(crate) fn copy_store(
                 "source and target are the same store",
             ));
         }
-        let from = StorePlace::open(source, Some(&caches), true)?.store(OpenMode::ReadOnly)?;
-        let to = StorePlace::open(target, Some(&caches), false)?.store(OpenMode::ReadWrite)?;
+        let from = StorePlace::open(source, Some(&caches), true)?.open_store(OpenMode::ReadOnly)?;
+        let to = StorePlace::open(target, Some(&caches), false)?.open_store(OpenMode::ReadWrite)?;
         let is_whole = owner.is_none();
         let owners = match owner {
             Some((tenant, user)) => vec![Owner::new(&tenant, &user)?],

@@ -25,20 +25,20 @@ pub(crate) struct RecordFrame {
 }
 
 /// A record of any kind.
-pub(crate) fn record<'py>(
+pub(crate) fn convert_record<'py>(
     py: Python<'py>,
     shown: &RecordFrame,
     record: &AnyRecord,
 ) -> PyResult<Bound<'py, PyAny>> {
     match record {
-        AnyRecord::Message(inner) => message(py, shown, inner),
-        AnyRecord::Episode(inner) => episode(py, shown, inner),
-        AnyRecord::Semantic(inner) => fact(py, shown, inner),
+        AnyRecord::Message(inner) => convert_message(py, shown, inner),
+        AnyRecord::Episode(inner) => convert_episode(py, shown, inner),
+        AnyRecord::Semantic(inner) => convert_fact(py, shown, inner),
     }
 }
 
 /// A message with its address.
-pub(crate) fn message<'py>(
+pub(crate) fn convert_message<'py>(
     py: Python<'py>,
     shown: &RecordFrame,
     message: &Message,
@@ -50,26 +50,27 @@ pub(crate) fn message<'py>(
         role: PyString::intern(py, role),
         name: name.as_deref(),
         content,
-        timestamp: datetime(py, &shown.zone, *timestamp)?,
+        timestamp: convert_moment(py, &shown.zone, *timestamp)?,
         session_id: session_id.as_deref(),
         agent_id: agent_id.as_deref(),
-        metadata: metadata.as_ref().map(|raw| loads(py, raw.get())).transpose()?,
-        edited_at: edited_at.map(|at| datetime(py, &shown.zone, at)).transpose()?,
+        metadata: metadata.as_ref().map(|raw| parse_json(py, raw.get())).transpose()?,
+        edited_at: edited_at.map(|at| convert_moment(py, &shown.zone, at)).transpose()?,
     } more { uri: shown.owner.uri("message", &message.message_id) })
 }
 
 /// Several messages.
-pub(crate) fn messages<'py>(
+pub(crate) fn convert_messages<'py>(
     py: Python<'py>,
     shown: &RecordFrame,
     all: &[Arc<Message>],
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let made: Vec<_> = all.iter().map(|one| message(py, shown, one)).collect::<PyResult<_>>()?;
+    let made: Vec<_> =
+        all.iter().map(|one| convert_message(py, shown, one)).collect::<PyResult<_>>()?;
     PyTuple::new(py, made)
 }
 
 /// An episode with its address.
-pub(crate) fn episode<'py>(
+pub(crate) fn convert_episode<'py>(
     py: Python<'py>,
     frame: &RecordFrame,
     episode: &Episode,
@@ -79,15 +80,15 @@ pub(crate) fn episode<'py>(
         user_id,
         title,
         content,
-        original_messages: messages(py, frame, original_messages)?,
+        original_messages: convert_messages(py, frame, original_messages)?,
         message_count,
         boundary_reason,
-        timestamp: datetime(py, &frame.zone, *timestamp)?,
-        created_at: datetime(py, &frame.zone, *created_at)?,
+        timestamp: convert_moment(py, &frame.zone, *timestamp)?,
+        created_at: convert_moment(py, &frame.zone, *created_at)?,
         metadata: json_object(py, metadata)?,
         tags: PyTuple::new(py, tags)?,
         summary,
-        ended_at: datetime(py, &frame.zone, *ended_at)?,
+        ended_at: convert_moment(py, &frame.zone, *ended_at)?,
         session_id: session_id.as_deref(),
         topics: PyTuple::new(py, topics)?,
         entities: PyTuple::new(py, entities)?,
@@ -99,7 +100,7 @@ pub(crate) fn episode<'py>(
 }
 
 /// A fact with its address.
-pub(crate) fn fact<'py>(
+pub(crate) fn convert_fact<'py>(
     py: Python<'py>,
     frame: &RecordFrame,
     fact: &SemanticMemory,
@@ -112,7 +113,7 @@ pub(crate) fn fact<'py>(
         quote: quote.as_ref().map(|quote| quote.text.as_str()),
         kind: PyString::intern(py, kind.name()),
         source_episodes: PyTuple::new(py, source_episodes)?,
-        created_at: datetime(py, &frame.zone, *created_at)?,
+        created_at: convert_moment(py, &frame.zone, *created_at)?,
         confidence: own_digits(*confidence),
         importance: own_digits(*importance),
         metadata: json_object(py, metadata)?,
@@ -121,14 +122,14 @@ pub(crate) fn fact<'py>(
         attribute,
         value,
         when,
-        valid_from: datetime(py, &frame.zone, *valid_from)?,
+        valid_from: convert_moment(py, &frame.zone, *valid_from)?,
         valid_to: optional_datetime(py, frame, *valid_to)?,
         superseded_by: superseded_by.as_deref(),
         ends: PyTuple::new(py, ends.iter().map(|ending| ending.memory_id.as_str()))?,
         closed_at: optional_datetime(py, frame, *closed_at)?,
         expires_at: optional_datetime(py, frame, *expires_at)?,
         archived_at: optional_datetime(py, frame, *archived_at)?,
-        updated_at: datetime(py, &frame.zone, *updated_at)?,
+        updated_at: convert_moment(py, &frame.zone, *updated_at)?,
         revision_count,
         provenance: described_provenance(py, provenance)?,
     } skip { ended_by, links, shown } more {
@@ -146,7 +147,7 @@ pub(crate) fn said_later<'py>(
     frame: &RecordFrame,
     change: &SaidLater,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (old, new) = (fact(py, frame, &change.old)?, fact(py, frame, &change.new)?);
+    let (old, new) = (convert_fact(py, frame, &change.old)?, convert_fact(py, frame, &change.new)?);
     let words = (&*change.old_words, &*change.new_words);
     let link = &change.link;
     let kept = link.kept.map(KeptSide::name);
@@ -159,26 +160,26 @@ fn optional_datetime<'py>(
     shown: &RecordFrame,
     moment: Option<Moment>,
 ) -> PyResult<Option<Bound<'py, PyDateTime>>> {
-    moment.map(|moment| datetime(py, &shown.zone, moment)).transpose()
+    moment.map(|moment| convert_moment(py, &shown.zone, moment)).transpose()
 }
 
 /// Id, date, text and group of a record.
-pub(crate) fn outline<'py>(
+pub(crate) fn convert_outline<'py>(
     py: Python<'py>,
     zone: &DisplayZone,
     one: RecordOutline,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    (one.id, datetime(py, zone, one.at)?, one.text, one.group).into_pyobject(py)
+    (one.id, convert_moment(py, zone, one.at)?, one.text, one.group).into_pyobject(py)
 }
 
 /// A session: id, state, date of the state, number of messages, and dates of the first and last
 /// message.
-pub(crate) fn session<'py>(
+pub(crate) fn convert_session<'py>(
     py: Python<'py>,
     zone: &DisplayZone,
     one: UserSession,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let date = |moment| datetime(py, zone, moment);
+    let date = |moment| convert_moment(py, zone, moment);
     let changed_at = one.changed_at.map(date).transpose()?;
     let (started_at, ended_at) = (date(one.started_at)?, date(one.ended_at)?);
     (one.session_id, one.state.name(), changed_at, one.messages, started_at, ended_at)
@@ -186,7 +187,7 @@ pub(crate) fn session<'py>(
 }
 
 /// A moment as an aware `datetime` in the time zone.
-pub(crate) fn datetime<'py>(
+pub(crate) fn convert_moment<'py>(
     py: Python<'py>,
     zone: &DisplayZone,
     moment: Moment,
@@ -264,7 +265,7 @@ fn described_provenance<'py>(
 
 /// A user's JSON text parsed by Python, so that every number is preserved, or the text itself if
 /// Python cannot parse it (numbers with thousands of digits).
-fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+fn parse_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     match LOADS.import(py, "json", "loads")?.call1((text,)) {
         Ok(value) => Ok(value),
@@ -292,7 +293,9 @@ pub(crate) fn json_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<
             (Some(value), _, _) => value.into_bound_py_any(py),
             (_, Some(value), _) => value.into_bound_py_any(py),
             (_, _, Some(value)) => value.into_bound_py_any(py),
-            _ => Err(errors::internal(py, &"a JSON number is neither an integer nor a float")),
+            _ => {
+                Err(errors::internal_error(py, &"a JSON number is neither an integer nor a float"))
+            }
         },
         Value::String(text) => text.into_bound_py_any(py),
         Value::Array(values) => {

@@ -19,7 +19,7 @@ use crate::classes::{
     REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP, USAGE, USER_STATS,
     VECTOR_COUNTS, VERIFY_REPORT, build,
 };
-use crate::records::{RecordFrame, datetime, record as shown_record};
+use crate::records::{RecordFrame, convert_moment, convert_record as shown_record};
 
 type Made<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -37,13 +37,17 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
     })
 }
 
-pub(crate) fn events<'py>(py: Python<'py>, zone: &DisplayZone, page: EventPage) -> Made<'py> {
+pub(crate) fn convert_events<'py>(
+    py: Python<'py>,
+    zone: &DisplayZone,
+    page: EventPage,
+) -> Made<'py> {
     build!(py, EVENTS, page => EventPage {
         events: PyTuple::new(
             py,
             events
                 .into_iter()
-                .map(|one| event(py, zone, one))
+                .map(|one| convert_event(py, zone, one))
                 .collect::<PyResult<Vec<_>>>()?,
         )?,
         cursor,
@@ -51,9 +55,13 @@ pub(crate) fn events<'py>(py: Python<'py>, zone: &DisplayZone, page: EventPage) 
     })
 }
 
-pub(crate) fn event<'py>(py: Python<'py>, zone: &DisplayZone, event: ChangeEvent) -> Made<'py> {
+pub(crate) fn convert_event<'py>(
+    py: Python<'py>,
+    zone: &DisplayZone,
+    event: ChangeEvent,
+) -> Made<'py> {
     build!(py, EVENT, event => ChangeEvent {
-        at: datetime(py, zone, at)?,
+        at: convert_moment(py, zone, at)?,
         user_id,
         change: change.name(),
         id,
@@ -81,7 +89,7 @@ pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
     })
 }
 
-pub(crate) fn forgetting<'py>(
+pub(crate) fn convert_plan<'py>(
     py: Python<'py>,
     shown: &RecordFrame,
     found: ForgettingPlan,
@@ -91,19 +99,23 @@ pub(crate) fn forgetting<'py>(
             py,
             candidates
                 .into_iter()
-                .map(|one| candidate(py, shown, one))
+                .map(|one| convert_candidate(py, shown, one))
                 .collect::<PyResult<Vec<_>>>()?,
         )?,
         exempt,
     })
 }
 
-fn candidate<'py>(py: Python<'py>, shown: &RecordFrame, found: ForgottenRecord) -> Made<'py> {
+fn convert_candidate<'py>(
+    py: Python<'py>,
+    shown: &RecordFrame,
+    found: ForgottenRecord,
+) -> Made<'py> {
     build!(py, FORGETTING_CANDIDATE, found => ForgottenRecord {
         record: shown_record(py, shown, &record)?,
         strength,
         uses,
-        last_used: datetime(py, &shown.zone, last_used)?,
+        last_used: convert_moment(py, &shown.zone, last_used)?,
         reasons: PyTuple::new(py, &reasons)?,
     })
 }
@@ -136,16 +148,17 @@ pub(crate) fn verify_report(py: Python<'_>, report: VerifyReport) -> Made<'_> {
         indexed,
         skipped,
         errors,
-        problems: self::problems(py, &problems)?,
+        problems: self::convert_problems(py, &problems)?,
     })
 }
 
-pub(crate) fn problems<'py>(py: Python<'py>, found: &[StoreProblem]) -> Made<'py> {
-    let problems = found.iter().map(|one| problem(py, one)).collect::<PyResult<Vec<_>>>()?;
+pub(crate) fn convert_problems<'py>(py: Python<'py>, found: &[StoreProblem]) -> Made<'py> {
+    let problems =
+        found.iter().map(|one| convert_problem(py, one)).collect::<PyResult<Vec<_>>>()?;
     Ok(PyTuple::new(py, problems)?.into_any())
 }
 
-fn problem<'py>(py: Python<'py>, found: &StoreProblem) -> Made<'py> {
+fn convert_problem<'py>(py: Python<'py>, found: &StoreProblem) -> Made<'py> {
     build!(py, PROBLEM, found => StoreProblem {
         path: path.display().to_string(),
         line,
@@ -194,7 +207,7 @@ pub(crate) fn store_stats(py: Python<'_>, stats: StoreStats) -> Made<'_> {
     })
 }
 
-pub(crate) fn health(py: Python<'_>, health: ModelHealth) -> Made<'_> {
+pub(crate) fn convert_health(py: Python<'_>, health: ModelHealth) -> Made<'_> {
     let status = health.status();
     build!(py, HEALTH, health => ModelHealth {
         failing: PyTuple::new(py, failing)?,
@@ -252,7 +265,7 @@ fn store_health(py: Python<'_>, health: StoreHealth) -> Made<'_> {
     })
 }
 
-pub(crate) fn usage(py: Python<'_>, usage: ModelUsage) -> Made<'_> {
+pub(crate) fn convert_usage(py: Python<'_>, usage: ModelUsage) -> Made<'_> {
     let ModelUsage { total, by_phase, by_model, by_user } = usage;
     build!(py, USAGE, total => CallCost {
         calls,
@@ -266,21 +279,24 @@ pub(crate) fn usage(py: Python<'_>, usage: ModelUsage) -> Made<'_> {
         retries,
         counted_locally,
     } more {
-        by_phase: costs(py, by_phase)?,
-        by_model: costs(py, by_model)?,
-        by_user: costs(py, by_user)?,
+        by_phase: convert_costs(py, by_phase)?,
+        by_model: convert_costs(py, by_model)?,
+        by_user: convert_costs(py, by_user)?,
     })
 }
 
-fn costs<K: AsRef<str>>(py: Python<'_>, all: BTreeMap<K, CallCost>) -> PyResult<Bound<'_, PyDict>> {
+fn convert_costs<K: AsRef<str>>(
+    py: Python<'_>,
+    all: BTreeMap<K, CallCost>,
+) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     for (name, one) in all {
-        dict.set_item(name.as_ref(), cost(py, one)?)?;
+        dict.set_item(name.as_ref(), convert_cost(py, one)?)?;
     }
     Ok(dict)
 }
 
-fn cost(py: Python<'_>, cost: CallCost) -> Made<'_> {
+fn convert_cost(py: Python<'_>, cost: CallCost) -> Made<'_> {
     build!(py, COST, cost => CallCost {
         calls,
         prompt_tokens,
@@ -307,6 +323,6 @@ pub(crate) fn trace_step<'py>(py: Python<'py>, zone: &DisplayZone, step: TraceSt
         failure,
         cached,
         tokens,
-        at: datetime(py, zone, at)?,
+        at: convert_moment(py, zone, at)?,
     })
 }

@@ -39,7 +39,7 @@ impl HitResults {
     }
 
     /// The episode of a hit.
-    fn episode<'py>(
+    fn hit_episode<'py>(
         &self,
         py: Python<'py>,
         hit: &SearchHit,
@@ -50,7 +50,7 @@ impl HitResults {
             return Ok(Some(made.clone_ref(py).into_bound(py)));
         }
         // Python code may run while a value is made, so nothing is locked then.
-        let made = records::episode(py, &self.shown, episode)?;
+        let made = records::convert_episode(py, &self.shown, episode)?;
         self.episodes.lock().insert(id.to_owned(), made.clone().unbind());
         Ok(Some(made))
     }
@@ -60,14 +60,14 @@ impl HitResults {
 const FOUND: f64 = 0.5;
 
 /// A packed context, as a dictionary.
-pub(crate) fn packed(
+pub(crate) fn convert_context(
     py: Python<'_>,
     shown: RecordFrame,
     context: PackedContext,
     explain: bool,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let messages = records::messages(py, &shown, &context.messages)?;
-    let facts = context.facts.iter().map(|fact| records::fact(py, &shown, fact));
+    let messages = records::convert_messages(py, &shown, &context.messages)?;
+    let facts = context.facts.iter().map(|fact| records::convert_fact(py, &shown, fact));
     let facts: Vec<_> = facts.collect::<PyResult<_>>()?;
     let PackedContext {
         text,
@@ -112,7 +112,7 @@ impl HitResults {
     fn hit<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         let hit =
             self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
-        hit_value(py, &self.shown, hit, self.episode(py, hit)?, self.explain)
+        hit_value(py, &self.shown, hit, self.hit_episode(py, hit)?, self.explain)
     }
 }
 
@@ -139,10 +139,10 @@ fn hit_value<'py>(
     of: Option<Bound<'py, PyAny>>,
     explain: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let quoted = hit.claims.iter().map(|fact| records::fact(py, shown, fact));
+    let quoted = hit.claims.iter().map(|fact| records::convert_fact(py, shown, fact));
     let (made, repeated, when) = match &hit.record {
         HitRecord::Episode(inner) => (
-            records::episode(py, shown, inner)?,
+            records::convert_episode(py, shown, inner)?,
             CopiedFields {
                 id: &inner.episode_id,
                 content: &inner.content,
@@ -152,7 +152,7 @@ fn hit_value<'py>(
             inner.timestamp,
         ),
         HitRecord::Semantic(inner) => (
-            records::fact(py, shown, inner)?,
+            records::convert_fact(py, shown, inner)?,
             CopiedFields {
                 id: &inner.memory_id,
                 content: &inner.content,
@@ -162,7 +162,7 @@ fn hit_value<'py>(
             inner.valid_from,
         ),
         HitRecord::Message(inner) => (
-            records::message(py, shown, inner)?,
+            records::convert_message(py, shown, inner)?,
             CopiedFields {
                 id: &inner.message_id,
                 content: &inner.content,
@@ -176,25 +176,28 @@ fn hit_value<'py>(
         kind: PyString::intern(py, kind_name(*kind)),
         score,
         rank,
-        messages: matched(hit, &made)?,
+        messages: matched_messages(hit, &made)?,
         episode: of,
         claims: PyTuple::new(py, quoted.collect::<PyResult<Vec<_>>>()?)?,
         superseded_by: PyTuple::new(py, superseded_by)?,
-        explanation: explain.then(|| tree(py, explanation)).transpose()?,
+        explanation: explain.then(|| explanation_tree(py, explanation)).transpose()?,
         record: &made,
     } skip { terms } more {
         id: repeated.id,
         uri: shown.owner.uri(repeated.uri_kind, repeated.id),
         content: repeated.content,
         title: repeated.title,
-        timestamp: records::datetime(py, &shown.zone, when)?,
-        scores: terms(py, &hit.explanation)?,
+        timestamp: records::convert_moment(py, &shown.zone, when)?,
+        scores: explanation_terms(py, &hit.explanation)?,
         snippet: hit.snippet(),
     })
 }
 
 /// The messages of a hit, as objects of its converted record.
-fn matched<'py>(hit: &SearchHit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+fn matched_messages<'py>(
+    hit: &SearchHit,
+    made: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let py = made.py();
     match &hit.record {
         HitRecord::Message(_) => PyTuple::new(py, [made]),
@@ -212,24 +215,24 @@ fn matched<'py>(hit: &SearchHit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py
     }
 }
 
-fn tree<'py>(py: Python<'py>, term: &ScoreTerm) -> PyResult<Bound<'py, PyAny>> {
+fn explanation_tree<'py>(py: Python<'py>, term: &ScoreTerm) -> PyResult<Bound<'py, PyAny>> {
     build!(py, EXPLANATION, term => ScoreTerm {
         name: PyString::intern(py, name),
         value,
         detail: detail.to_string(),
         children: PyTuple::new(
             py,
-            children.iter().map(|child| tree(py, child)).collect::<PyResult<Vec<_>>>()?,
+            children.iter().map(|child| explanation_tree(py, child)).collect::<PyResult<Vec<_>>>()?,
         )?,
     })
 }
 
 /// Every term of the explanation by name; only the root if it has no other terms.
-fn terms<'py>(py: Python<'py>, root: &ScoreTerm) -> PyResult<Bound<'py, PyDict>> {
-    fn add(into: &Bound<'_, PyDict>, term: &ScoreTerm) -> PyResult<()> {
+fn explanation_terms<'py>(py: Python<'py>, root: &ScoreTerm) -> PyResult<Bound<'py, PyDict>> {
+    fn add_terms(into: &Bound<'_, PyDict>, term: &ScoreTerm) -> PyResult<()> {
         for child in &term.children {
             into.set_item(PyString::intern(into.py(), child.name), child.value)?;
-            add(into, child)?;
+            add_terms(into, child)?;
         }
         Ok(())
     }
@@ -237,6 +240,6 @@ fn terms<'py>(py: Python<'py>, root: &ScoreTerm) -> PyResult<Bound<'py, PyDict>>
     if root.children.is_empty() {
         dict.set_item(root.name, root.value)?;
     }
-    add(&dict, root)?;
+    add_terms(&dict, root)?;
     Ok(dict)
 }

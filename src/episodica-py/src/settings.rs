@@ -7,11 +7,14 @@ use pyo3::types::PyDict;
 use crate::records::json_value;
 
 /// One dictionary per setting.
-pub(crate) fn table(py: Python<'_>, settings: Vec<SettingRow>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    settings.into_iter().map(|setting| row(py, &setting)).collect()
+pub(crate) fn setting_table(
+    py: Python<'_>,
+    settings: Vec<SettingRow>,
+) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    settings.into_iter().map(|setting| setting_row(py, &setting)).collect()
 }
 
-fn row<'py>(py: Python<'py>, setting: &SettingRow) -> PyResult<Bound<'py, PyDict>> {
+fn setting_row<'py>(py: Python<'py>, setting: &SettingRow) -> PyResult<Bound<'py, PyDict>> {
     let SettingRow { name, kind, default, bounds, documentation } = setting;
     let (kind, choices) = match kind {
         SettingKind::Boolean => ("boolean", None),

@@ -34,7 +34,7 @@ pub(super) enum BufferCohesion<'a> {
 impl BufferCohesion<'_> {
     /// The confidence, 0 to 1, that messages `place..end` change the topic of the messages before
     /// `place`, in a segment that begins at `start`. `None` if one side has too little content.
-    pub fn shift(
+    pub fn topic_shift(
         &self,
         readings: &[Arc<MessageFeatures>],
         start: usize,
@@ -69,7 +69,7 @@ impl BufferCohesion<'_> {
 /// How far the mean cosine of pairs across the place is below that of pairs within a side: 0 (not
 /// at all) to 1 (by [`FULL_DROP`]).
 fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> Option<f32> {
-    let (before, after) = (SideSum::of(rows, left)?, SideSum::of(rows, right)?);
+    let (before, after) = (SideSum::from_rows(rows, left)?, SideSum::from_rows(rows, right)?);
     let across = before.sum.dot(&after.sum) / (before.count * after.count);
     let inside = (before.within + after.within) / 2.0;
     let drop = (inside - across) / (1.05 - inside).max(0.05) / FULL_DROP;
@@ -84,7 +84,7 @@ struct SideSum {
 }
 
 impl SideSum {
-    fn of(rows: &ArrayView2<'_, f32>, places: &[usize]) -> Option<Self> {
+    fn from_rows(rows: &ArrayView2<'_, f32>, places: &[usize]) -> Option<Self> {
         let mut sum = Array1::zeros(rows.ncols());
         let (mut count, mut squares) = (0.0, 0.0);
         for at in places {
@@ -113,13 +113,13 @@ fn word_shift(
     left: &[usize],
     right: &[usize],
 ) -> Option<f32> {
-    let (shared, smaller) = overlap(readings, left, right);
+    let (shared, smaller) = shared_terms(readings, left, right);
     let (mut sum, mut count) = (0.0, 0);
     let inner = (start + 2..place.saturating_sub(2)).rev().step_by(2).take(BASELINE_PLACES);
     for at in inner {
         let before: Vec<usize> = (start.max(at.saturating_sub(LEFT_MESSAGES))..at).collect();
         let after: Vec<usize> = (at..place.min(at + LEFT_MESSAGES)).collect();
-        let (shared, smaller) = overlap(readings, &before, &after);
+        let (shared, smaller) = shared_terms(readings, &before, &after);
         if smaller > 0 {
             sum += shared as f32 / smaller as f32;
             count += 1;
@@ -131,7 +131,11 @@ fn word_shift(
 }
 
 /// The number of terms that both sides share, and the number of terms of the smaller side.
-fn overlap(readings: &[Arc<MessageFeatures>], left: &[usize], right: &[usize]) -> (usize, usize) {
+fn shared_terms(
+    readings: &[Arc<MessageFeatures>],
+    left: &[usize],
+    right: &[usize],
+) -> (usize, usize) {
     let terms = |side: &[usize]| {
         let mut all: Vec<u64> =
             side.iter().flat_map(|at| readings[*at].terms.iter().copied()).collect();

@@ -28,7 +28,7 @@ use crate::model::{BoundaryReason, DetectionMethod, Message};
 /// `vectors` has one normalised row per message, shape `(buffer.len(), dimension)`. Without them,
 /// or with another number of rows, words are compared. Adding messages one by one, and removing
 /// finished segments in between, gives the same segments as adding them all at once.
-pub fn segments(
+pub fn finished_segments(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
     config: &MemoryConfig,
@@ -36,7 +36,7 @@ pub fn segments(
     segments_read(&FeatureCache::default(), buffer, vectors, config)
 }
 
-/// [`segments`] with cached features of the messages.
+/// [`finished_segments`] with cached features of the messages.
 pub fn segments_read(
     readings: &FeatureCache,
     buffer: &[Arc<Message>],
@@ -46,17 +46,17 @@ pub fn segments_read(
     BufferScan::new(
         buffer,
         readings,
-        cohesion(buffer, vectors),
+        buffer_cohesion(buffer, vectors),
         config,
         DetectionMethod::Heuristic,
         false,
     )
-    .segments()
+    .finished_segments()
 }
 
-/// Like [`segments`], but also ends the remaining messages, however few, with `reason` (`Flush` or
-/// `Session`).
-pub fn flush(
+/// Like [`finished_segments`], but also ends the remaining messages, however few, with `reason`
+/// (`Flush` or `Session`).
+pub fn flush_segments(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
     config: &MemoryConfig,
@@ -65,7 +65,7 @@ pub fn flush(
     let scan = BufferScan::new(
         buffer,
         &FeatureCache::default(),
-        cohesion(buffer, vectors),
+        buffer_cohesion(buffer, vectors),
         config,
         DetectionMethod::Heuristic,
         true,
@@ -79,15 +79,15 @@ pub(super) fn with_rest(
     messages: usize,
     reason: BoundaryReason,
 ) -> Vec<BufferSegment> {
-    let mut found = scan.segments();
+    let mut found = scan.finished_segments();
     let done = found.iter().map(|segment| segment.length).sum();
     if done < messages {
-        found.push(scan.segment(done, messages, reason, 1.0, DetectionMethod::Forced));
+        found.push(scan.build_segment(done, messages, reason, 1.0, DetectionMethod::Forced));
     }
     found
 }
 
-fn cohesion<'a>(
+fn buffer_cohesion<'a>(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'a, f32>>,
 ) -> BufferCohesion<'a> {

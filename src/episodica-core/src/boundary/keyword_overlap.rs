@@ -11,9 +11,9 @@ use super::scan::{BufferScan, BufferSegment};
 use crate::config::MemoryConfig;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
-/// Like [`heuristic segments`](super::segments), with words instead of vectors (which it ignores)
-/// and its own detection method.
-pub fn segments(
+/// Like [`heuristic segments`](super::finished_segments), with words instead of vectors (which it
+/// ignores) and its own detection method.
+pub fn finished_segments(
     buffer: &[Arc<Message>],
     _vectors: Option<ArrayView2<'_, f32>>,
     config: &MemoryConfig,
@@ -26,11 +26,11 @@ pub fn segments(
         DetectionMethod::KeywordOverlap,
         false,
     )
-    .segments()
+    .finished_segments()
 }
 
-/// Like [`heuristic flush`](super::flush), with words instead of vectors.
-pub fn flush(
+/// Like [`heuristic flush`](super::flush_segments), with words instead of vectors.
+pub fn flush_segments(
     buffer: &[Arc<Message>],
     _vectors: Option<ArrayView2<'_, f32>>,
     config: &MemoryConfig,

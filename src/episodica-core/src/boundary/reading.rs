@@ -55,17 +55,17 @@ pub(super) struct MessageFeatures {
 
 impl MessageFeatures {
     /// Analyses a message.
-    pub fn of(message: &Message) -> Self {
-        let (head, tail) = ends(&message.content);
-        let folded = fold(head);
-        let folded_tail = if tail.is_empty() { String::new() } else { fold(tail) };
+    pub fn from_message(message: &Message) -> Self {
+        let (head, tail) = text_ends(&message.content);
+        let folded = fold_case(head);
+        let folded_tail = if tail.is_empty() { String::new() } else { fold_case(tail) };
         let last = if tail.is_empty() { &folded } else { &folded_tail };
         let terms = terms_of(head);
         let backchannel = tail.is_empty() && is_backchannel(&folded);
         Self {
             turn: turn_of(&folded),
-            closes: closes(last),
-            resumes: RESUME.opens(folded.trim_start()),
+            closes: closes_topic(last),
+            resumes: RESUME.opens_text(folded.trim_start()),
             backchannel,
             asks: last
                 .trim_end_matches(|c: char| c == ')' || c == '"' || c == '”' || c.is_whitespace())
@@ -83,14 +83,14 @@ pub struct FeatureCache(Mutex<FxHashMap<u64, Arc<MessageFeatures>>>);
 
 impl FeatureCache {
     /// The features of the messages, in order.
-    pub(super) fn of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<MessageFeatures>> {
+    pub(super) fn features_of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<MessageFeatures>> {
         let known: Vec<Option<Arc<MessageFeatures>>> = {
             let known = self.0.lock();
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
         // Analyses without holding the lock, so that other buffers can be analysed meanwhile.
         let read = |(message, known): (&Arc<Message>, Option<Arc<MessageFeatures>>)| {
-            known.unwrap_or_else(|| Arc::new(MessageFeatures::of(message)))
+            known.unwrap_or_else(|| Arc::new(MessageFeatures::from_message(message)))
         };
         let readings: Vec<_> = buffer.iter().zip(known).map(read).collect();
         self.0.lock().extend(
@@ -103,7 +103,7 @@ impl FeatureCache {
     }
 
     /// Drops the features of messages that have left the buffer.
-    pub fn forget(&self, messages: &[Arc<Message>]) {
+    pub fn forget_messages(&self, messages: &[Arc<Message>]) {
         let mut known = self.0.lock();
         messages.iter().for_each(|message| {
             known.remove(&message.seq);
@@ -115,7 +115,7 @@ impl FeatureCache {
 }
 
 /// The start of a text and, if the text is longer, its end.
-fn ends(text: &str) -> (&str, &str) {
+fn text_ends(text: &str) -> (&str, &str) {
     if text.len() <= 2 * READ_BYTES {
         return (text, "");
     }
@@ -130,7 +130,7 @@ fn ends(text: &str) -> (&str, &str) {
 }
 
 /// Converts to lower case with straight apostrophes.
-fn fold(text: &str) -> String {
+fn fold_case(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -164,7 +164,7 @@ impl CueTable {
     }
 
     /// The cue at the start of the text, matched as whole words.
-    fn opening(&self, text: &str) -> Option<&'static str> {
+    fn opening_cue(&self, text: &str) -> Option<&'static str> {
         let first = text.as_bytes().first()?;
         self.0[usize::from(*first)]
             .iter()
@@ -173,17 +173,17 @@ impl CueTable {
     }
 
     /// True if the text starts with a cue, matched as whole words.
-    fn opens(&self, text: &str) -> bool {
-        self.opening(text).is_some()
+    fn opens_text(&self, text: &str) -> bool {
+        self.opening_cue(text).is_some()
     }
 
     /// True if the text contains a cue, matched as whole words.
-    fn within(&self, text: &str) -> bool {
+    fn occurs_in(&self, text: &str) -> bool {
         let mut inside = false;
         text.char_indices().any(|(at, c)| {
             let starts = !inside || is_unspaced(c);
             inside = is_alphanumeric(c) || c == '\'';
-            starts && inside && self.opens(&text[at..])
+            starts && inside && self.opens_text(&text[at..])
         })
     }
 }
@@ -246,9 +246,9 @@ fn terms_of(text: &str) -> Vec<u64> {
 }
 
 /// The word of a text that has this key.
-pub(super) fn surface(text: &str, term: u64) -> Option<String> {
+pub(super) fn surface_form(text: &str, term: u64) -> Option<String> {
     let mut found = None;
-    for_each_key(ends(text).0, |key, word| {
+    for_each_key(text_ends(text).0, |key, word| {
         if key == term && found.is_none() {
             found = Some(word.to_owned());
         }
@@ -257,7 +257,7 @@ pub(super) fn surface(text: &str, term: u64) -> Option<String> {
 }
 
 /// Approximate sentences of a folded text. Cues occur at the start or end of sentences.
-fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+fn split_clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['.', '!', '?', '。', '！', '？', '\n', ';', '；', '…'])
         .map(str::trim)
         .filter(|part| part.chars().any(is_alphanumeric))
@@ -265,31 +265,31 @@ fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
 
 fn turn_of(folded: &str) -> TopicTurn {
     let mut found = TopicTurn::None;
-    for (index, clause) in clauses(folded).take(3).enumerate() {
+    for (index, clause) in split_clauses(folded).take(3).enumerate() {
         let mut clause = clause;
         for _ in 0..2 {
-            if let Some(filler) = FILLERS.opening(clause) {
+            if let Some(filler) = FILLERS.opening_cue(clause) {
                 clause = clause[filler.len()..].trim_start_matches([',', '，', ' ', '、']);
             }
         }
         let opening = &clause[..clause.char_indices().nth(48).map_or(clause.len(), |(end, _)| end)];
-        if TURN_STRONG.within(opening) {
+        if TURN_STRONG.occurs_in(opening) {
             return TopicTurn::Strong;
         }
         // A weak cue in a later sentence does not count: the message begins with the old topic.
-        if index == 0 && TURN_WEAK.opens(clause) {
+        if index == 0 && TURN_WEAK.opens_text(clause) {
             found = TopicTurn::Weak;
         }
     }
     found
 }
 
-fn closes(folded: &str) -> bool {
-    clauses(folded).rev().take(2).any(|clause| {
+fn closes_topic(folded: &str) -> bool {
+    split_clauses(folded).rev().take(2).any(|clause| {
         let words = clause.split_whitespace().count()
             + clause.chars().filter(|c| is_unspaced(*c)).count() / 2;
         words <= CLOSING_SENTENCE_WORDS
-            && (CLOSE_STRONG.within(clause) || CLOSE_OPENING.opens(clause))
+            && (CLOSE_STRONG.occurs_in(clause) || CLOSE_OPENING.opens_text(clause))
     })
 }
 
@@ -303,7 +303,7 @@ fn is_backchannel(folded: &str) -> bool {
         let known = if word.starts_with(is_unspaced) {
             word.chars().all(|c| cues::BACKCHANNEL_CHARS.contains(c))
         } else {
-            is_backchannel_word(word) || stretched(word)
+            is_backchannel_word(word) || is_stretched(word)
         };
         if !known {
             return false;
@@ -313,7 +313,7 @@ fn is_backchannel(folded: &str) -> bool {
 }
 
 /// True for "hahahah", "yesss", "oooh": few letters, often repeated.
-fn stretched(word: &str) -> bool {
+fn is_stretched(word: &str) -> bool {
     let mut letters: Vec<char> = word.chars().collect();
     letters.dedup();
     letters.sort_unstable();

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::cohesion::BufferCohesion;
-use super::reading::{FeatureCache, MessageFeatures, TopicTurn, surface};
+use super::reading::{FeatureCache, MessageFeatures, TopicTurn, surface_form};
 use crate::clock::Moment;
 use crate::config::MemoryConfig;
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
@@ -37,12 +37,12 @@ pub struct BufferSegment {
 impl BufferSegment {
     /// The reason for its end, for display.
     pub fn description(&self) -> &'static str {
-        describe(self.boundary.reason)
+        describe_reason(self.boundary.reason)
     }
 }
 
 /// The description of a reason, for display.
-pub fn describe(reason: BoundaryReason) -> &'static str {
+pub fn describe_reason(reason: BoundaryReason) -> &'static str {
     match reason {
         BoundaryReason::Session => "the session ended",
         BoundaryReason::TimeGap => "a long pause followed",
@@ -77,12 +77,12 @@ impl<'a> BufferScan<'a> {
         method: DetectionMethod,
         complete: bool,
     ) -> Self {
-        let readings = known.of(buffer);
+        let readings = known.features_of(buffer);
         Self { buffer, readings, cohesion, config, method, complete }
     }
 
     /// All finished segments, in order.
-    pub fn segments(&self) -> Vec<BufferSegment> {
+    pub fn finished_segments(&self) -> Vec<BufferSegment> {
         let (mut found, mut start) = (Vec::new(), 0);
         while let Some((end, reason, confidence)) = self.next_cut(start) {
             let method = if reason == BoundaryReason::Session {
@@ -90,14 +90,14 @@ impl<'a> BufferScan<'a> {
             } else {
                 self.method
             };
-            found.push(self.segment(start, end, reason, confidence, method));
+            found.push(self.build_segment(start, end, reason, confidence, method));
             start = end;
         }
         found
     }
 
     /// The segment `start..end` with its boundary.
-    pub fn segment(
+    pub fn build_segment(
         &self,
         start: usize,
         end: usize,
@@ -135,10 +135,10 @@ impl<'a> BufferScan<'a> {
                 return Some((place, BoundaryReason::TimeGap, pause));
             }
             if place - start >= min {
-                match self.behind(place, full, span) {
+                match self.following_messages(place, full, span) {
                     FollowingMessages::Unknown => return None,
                     FollowingMessages::Until(end) if end - place >= min => {
-                        let (reason, confidence) = self.judge(start, place, end);
+                        let (reason, confidence) = self.judge_place(start, place, end);
                         if self.is_enough(confidence) {
                             return Some((place, reason, confidence));
                         }
@@ -146,7 +146,7 @@ impl<'a> BufferScan<'a> {
                     FollowingMessages::Until(_) | FollowingMessages::TooClose => {}
                 }
             }
-            span.take(message.timestamp);
+            span.extend_to(message.timestamp);
         }
         None
     }
@@ -160,9 +160,14 @@ impl<'a> BufferScan<'a> {
     }
 
     /// The messages after `place` on which its judgement depends.
-    fn behind(&self, place: usize, full: usize, mut span: SegmentSpan) -> FollowingMessages {
+    fn following_messages(
+        &self,
+        place: usize,
+        full: usize,
+        mut span: SegmentSpan,
+    ) -> FollowingMessages {
         let wanted = place + LOOKAHEAD.max(self.config.buffer_size_min);
-        span.take(self.buffer[place].timestamp);
+        span.extend_to(self.buffer[place].timestamp);
         for at in place + 1..wanted {
             if at >= full {
                 return FollowingMessages::TooClose;
@@ -179,13 +184,13 @@ impl<'a> BufferScan<'a> {
             {
                 return FollowingMessages::Until(at);
             }
-            span.take(message.timestamp);
+            span.extend_to(message.timestamp);
         }
         FollowingMessages::Until(wanted)
     }
 
     /// The strongest cue for a boundary before `place`, with its confidence.
-    fn judge(&self, start: usize, place: usize, end: usize) -> (BoundaryReason, f32) {
+    fn judge_place(&self, start: usize, place: usize, end: usize) -> (BoundaryReason, f32) {
         let length = place - start;
         let at = &self.readings[place];
         let usual =
@@ -198,7 +203,7 @@ impl<'a> BufferScan<'a> {
         let enough_behind = end - place >= LOOKAHEAD.min(usual);
         let asked = (cued || length >= usual && !at.backchannel) && enough_behind;
         let shift =
-            if asked { self.cohesion.shift(&self.readings, start, place, end) } else { None };
+            if asked { self.cohesion.topic_shift(&self.readings, start, place, end) } else { None };
         let doubt = self.adjacency_penalty(place);
 
         let mut best = (BoundaryReason::TopicShift, 0.0);
@@ -230,7 +235,11 @@ impl<'a> BufferScan<'a> {
             let confidence = 0.8 * shift + 0.15 * room - doubt;
             // If the drop is deeper one message later, that place is judged instead.
             let deepest = || {
-                shift >= self.cohesion.shift(&self.readings, start, place + 1, end).unwrap_or(0.0)
+                shift
+                    >= self
+                        .cohesion
+                        .topic_shift(&self.readings, start, place + 1, end)
+                        .unwrap_or(0.0)
             };
             if self.is_enough(confidence) && deepest() {
                 offer(BoundaryReason::TopicShift, confidence);
@@ -277,7 +286,7 @@ impl<'a> BufferScan<'a> {
         let mut best = (last, f32::MIN);
         for place in first..=last {
             let end = (place + LOOKAHEAD).min(full);
-            let shift = self.cohesion.shift(&self.readings, start, place, end).unwrap_or(0.0);
+            let shift = self.cohesion.topic_shift(&self.readings, start, place, end).unwrap_or(0.0);
             let turn = match self.readings[place].turn {
                 TopicTurn::Strong => 0.5,
                 TopicTurn::Weak => 0.3,
@@ -310,7 +319,7 @@ pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> 
             start = place;
             span = SegmentSpan::new(message.timestamp);
         }
-        span.take(message.timestamp);
+        span.extend_to(message.timestamp);
     }
     places
 }
@@ -318,7 +327,7 @@ pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> 
 /// True if more than a day passes before `place`, after the segment that begins at `start`.
 pub(super) fn follows_day(buffer: &[Arc<Message>], start: usize, place: usize) -> bool {
     let mut span = SegmentSpan::new(buffer[start].timestamp);
-    buffer[start..place].iter().for_each(|message| span.take(message.timestamp));
+    buffer[start..place].iter().for_each(|message| span.extend_to(message.timestamp));
     span.is_a_day_before(buffer[place].timestamp)
 }
 
@@ -350,7 +359,7 @@ impl SegmentSpan {
         Self { earliest: at, latest: at }
     }
 
-    fn take(&mut self, at: Moment) {
+    fn extend_to(&mut self, at: Moment) {
         self.earliest = self.earliest.min(at);
         self.latest = self.latest.max(at);
     }
@@ -368,7 +377,7 @@ impl SegmentSpan {
 /// A few words that describe the topic of messages.
 pub fn topic_summary(messages: &[Arc<Message>]) -> String {
     let readings: Vec<_> =
-        messages.iter().map(|message| Arc::new(MessageFeatures::of(message))).collect();
+        messages.iter().map(|message| Arc::new(MessageFeatures::from_message(message))).collect();
     topic_words(messages, &readings)
 }
 
@@ -389,7 +398,7 @@ fn topic_words(messages: &[Arc<Message>], readings: &[Arc<MessageFeatures>]) -> 
     shared.sort_unstable_by_key(|(_, first, term)| (*first, *term));
     let words: Vec<String> = shared
         .iter()
-        .filter_map(|(_, first, term)| surface(&messages[*first].content, *term))
+        .filter_map(|(_, first, term)| surface_form(&messages[*first].content, *term))
         .collect();
     words.join(", ")
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ndarray::{Array2, Axis, Slice};
 use proptest::prelude::*;
 
-use super::heuristic::segments;
+use super::heuristic::finished_segments;
 use super::scan::follows_day;
-use super::{BufferSegment, flush, keyword_overlap};
+use super::{BufferSegment, flush_segments, keyword_overlap};
 use crate::clock::Moment;
 use crate::config::MemoryConfig;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
@@ -57,14 +57,14 @@ fn a_session_never_shares_an_episode_with_another() {
         message(1, 1, 2, "user", "Other session"),
         message(2, 2, 2, "user", "goes on"),
     ];
-    let found = segments(&buffer, None, &MemoryConfig::default());
+    let found = finished_segments(&buffer, None, &MemoryConfig::default());
     assert_eq!(cuts(&found), [(1, BoundaryReason::Session)]);
     assert_eq!(
         (found[0].boundary.confidence, found[0].boundary.detection_method),
         (1.0, DetectionMethod::Forced)
     );
     buffer.push(message(3, 3, 0, "user", "no session"));
-    let all = flush(&buffer, None, &MemoryConfig::default(), BoundaryReason::Flush);
+    let all = flush_segments(&buffer, None, &MemoryConfig::default(), BoundaryReason::Flush);
     assert_eq!(
         cuts(&all),
         [(1, BoundaryReason::Session), (2, BoundaryReason::Session), (1, BoundaryReason::Flush)]
@@ -83,31 +83,37 @@ fn a_pause_ends_a_segment_and_disorder_does_not() {
             .collect()
     };
     let config = MemoryConfig::default();
-    assert_eq!(cuts(&segments(&at(&[0, 1, 2, 32]), None, &config)), [(3, BoundaryReason::TimeGap)]);
-    assert_eq!(cuts(&segments(&at(&[0, 1, 2, 31]), None, &config)), []);
-    assert_eq!(cuts(&segments(&at(&[0, 20, 3, 21, 5, 22]), None, &config)), []);
     assert_eq!(
-        cuts(&segments(&at(&[1000, 1001, 2]), None, &config)),
+        cuts(&finished_segments(&at(&[0, 1, 2, 32]), None, &config)),
+        [(3, BoundaryReason::TimeGap)]
+    );
+    assert_eq!(cuts(&finished_segments(&at(&[0, 1, 2, 31]), None, &config)), []);
+    assert_eq!(cuts(&finished_segments(&at(&[0, 20, 3, 21, 5, 22]), None, &config)), []);
+    assert_eq!(
+        cuts(&finished_segments(&at(&[1000, 1001, 2]), None, &config)),
         [(2, BoundaryReason::TimeGap)]
     );
     // The single message before the pause is shorter than the minimum and joins the next segment.
     assert_eq!(
-        cuts(&segments(&at(&[0, 60, 61, 120]), None, &config)),
+        cuts(&finished_segments(&at(&[0, 60, 61, 120]), None, &config)),
         [(3, BoundaryReason::TimeGap)]
     );
     // Unless the pause is longer than a day.
     const DAY: i64 = 24 * 60;
     let two = [(1, BoundaryReason::TimeGap), (2, BoundaryReason::TimeGap)];
-    assert_eq!(cuts(&segments(&at(&[0, DAY, DAY + 1, DAY + 60]), None, &config)).len(), 1);
-    assert_eq!(cuts(&segments(&at(&[0, DAY + 1, DAY + 2, DAY + 60]), None, &config)), two);
-    assert_eq!(cuts(&segments(&at(&[0, 7 * DAY]), None, &config)), two[..1]);
-    assert_eq!(cuts(&segments(&at(&[7 * DAY, 0]), None, &config)), two[..1]);
+    assert_eq!(cuts(&finished_segments(&at(&[0, DAY, DAY + 1, DAY + 60]), None, &config)).len(), 1);
+    assert_eq!(cuts(&finished_segments(&at(&[0, DAY + 1, DAY + 2, DAY + 60]), None, &config)), two);
+    assert_eq!(cuts(&finished_segments(&at(&[0, 7 * DAY]), None, &config)), two[..1]);
+    assert_eq!(cuts(&finished_segments(&at(&[7 * DAY, 0]), None, &config)), two[..1]);
     let weekly = MemoryConfig { time_gap_minutes: 7.0 * 1_440.0, ..MemoryConfig::default() };
-    assert_eq!(cuts(&segments(&at(&[0, 2 * DAY, 2 * DAY + 1]), None, &weekly)), []);
+    assert_eq!(cuts(&finished_segments(&at(&[0, 2 * DAY, 2 * DAY + 1]), None, &weekly)), []);
     // The confidence is compared with the threshold: a pause just over the limit has 0.8.
     let strict = MemoryConfig { boundary_confidence_threshold: 0.95, ..MemoryConfig::default() };
-    assert_eq!(cuts(&segments(&at(&[0, 1, 32]), None, &strict)), []);
-    assert_eq!(cuts(&segments(&at(&[0, 1, 300]), None, &strict)), [(2, BoundaryReason::TimeGap)]);
+    assert_eq!(cuts(&finished_segments(&at(&[0, 1, 32]), None, &strict)), []);
+    assert_eq!(
+        cuts(&finished_segments(&at(&[0, 1, 300]), None, &strict)),
+        [(2, BoundaryReason::TimeGap)]
+    );
 }
 
 #[test]
@@ -126,7 +132,7 @@ fn an_announced_subject_begins_a_segment() {
             "Still better than work.",
         ]);
         assert_eq!(
-            cuts(&segments(&talk(&lines), None, &MemoryConfig::default())),
+            cuts(&finished_segments(&talk(&lines), None, &MemoryConfig::default())),
             [(6, BoundaryReason::Intent)],
             "{line}"
         );
@@ -140,7 +146,7 @@ fn an_announced_subject_begins_a_segment() {
         "True.",
     ]);
     assert_eq!(
-        segments(&talk(&lines), None, &MemoryConfig::default()),
+        finished_segments(&talk(&lines), None, &MemoryConfig::default()),
         [],
         "an aside on the same subject is none"
     );
@@ -164,7 +170,7 @@ fn a_goodbye_ends_a_segment_after_the_last_bye() {
             "Send it over please.",
             "On its way.",
         ]);
-        let found = segments(&talk(&lines), None, &MemoryConfig::default());
+        let found = finished_segments(&talk(&lines), None, &MemoryConfig::default());
         assert_eq!(cuts(&found), [(8, BoundaryReason::Closing)], "{bye}");
     }
     let mut lines = GARDEN.to_vec();
@@ -175,7 +181,7 @@ fn a_goodbye_ends_a_segment_after_the_last_bye() {
         "With the tomato people?",
         "Yes.",
     ]);
-    assert_eq!(segments(&talk(&lines), None, &MemoryConfig::default()), []);
+    assert_eq!(finished_segments(&talk(&lines), None, &MemoryConfig::default()), []);
 }
 
 #[test]
@@ -195,7 +201,7 @@ fn vectors_show_a_change_of_subject_but_not_under_a_question() {
     };
     let config = MemoryConfig::default();
     let buffer = talk(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let found = segments(&buffer, Some(rows(8).view()), &config);
+    let found = finished_segments(&buffer, Some(rows(8).view()), &config);
     assert_eq!(cuts(&found), [(8, BoundaryReason::TopicShift)]);
     assert_eq!(found[0].boundary.detection_method, DetectionMethod::Heuristic);
     assert!(
@@ -205,7 +211,7 @@ fn vectors_show_a_change_of_subject_but_not_under_a_question() {
     let mut asked = buffer.clone();
     asked[7] = message(7, 7, 0, "user", "is that so, what do you think?");
     assert_ne!(
-        cuts(&segments(&asked, Some(rows(8).view()), &config)),
+        cuts(&finished_segments(&asked, Some(rows(8).view()), &config)),
         [(8, BoundaryReason::TopicShift)]
     );
 }
@@ -214,7 +220,7 @@ fn vectors_show_a_change_of_subject_but_not_under_a_question() {
 fn backchannels_alone_change_nothing() {
     let mut lines = GARDEN.to_vec();
     lines.extend(["haha yes", "wow", "ok", "哈哈哈", "👍", "Thanks!"]);
-    assert_eq!(segments(&talk(&lines), None, &MemoryConfig::default()), []);
+    assert_eq!(finished_segments(&talk(&lines), None, &MemoryConfig::default()), []);
 }
 
 #[test]
@@ -225,7 +231,7 @@ fn a_full_buffer_is_cut_and_every_limit_holds() {
     for (min, max) in [(2, 25), (1, 1), (5, 5), (3, 4), (2, 3), (10, 12)] {
         let config =
             MemoryConfig { buffer_size_min: min, buffer_size_max: max, ..MemoryConfig::default() };
-        let found = segments(&buffer, None, &config);
+        let found = finished_segments(&buffer, None, &config);
         assert!(
             found.iter().all(|segment| (min..=max).contains(&segment.length)),
             "{min} {max} {:?}",
@@ -240,16 +246,16 @@ fn the_stand_in_says_who_it_is() {
     let mut lines = GARDEN.to_vec();
     lines.push("Talk to you later!");
     lines.extend(["New topic: the bridge.", "It is long.", "And old.", "And steel.", "And red."]);
-    let found = keyword_overlap::segments(&talk(&lines), None, &MemoryConfig::default());
+    let found = keyword_overlap::finished_segments(&talk(&lines), None, &MemoryConfig::default());
     assert_eq!(found[0].boundary.detection_method, DetectionMethod::KeywordOverlap);
-    let all = keyword_overlap::flush(
+    let all = keyword_overlap::flush_segments(
         &talk(&lines),
         None,
         &MemoryConfig::default(),
         BoundaryReason::Session,
     );
     assert_eq!(all.last().unwrap().boundary.reason, BoundaryReason::Session);
-    assert!(flush(&[], None, &MemoryConfig::default(), BoundaryReason::Flush).is_empty());
+    assert!(flush_segments(&[], None, &MemoryConfig::default(), BoundaryReason::Flush).is_empty());
 }
 
 #[test]
@@ -261,7 +267,7 @@ fn huge_and_broken_messages_are_harmless() {
         "🙂🙂",
         &"bye ".repeat(1 << 20),
     ]);
-    let all = flush(&buffer, None, &MemoryConfig::default(), BoundaryReason::Flush);
+    let all = flush_segments(&buffer, None, &MemoryConfig::default(), BoundaryReason::Flush);
     assert_eq!(all.iter().map(|segment| segment.length).sum::<usize>(), 5);
 }
 
@@ -327,14 +333,14 @@ proptest! {
         let view = |from: usize, to: usize| {
             with_vectors.then(|| rows.slice_axis(Axis(0), Slice::from(from..to)))
         };
-        let at_once = segments(&buffer, view(0, buffer.len()), &config);
+        let at_once = finished_segments(&buffer, view(0, buffer.len()), &config);
         let (mut start, mut end, mut in_batches) = (0, 0, Vec::new());
         for size in sizes.iter().cycle() {
             if end == buffer.len() {
                 break;
             }
             end = (end + size).min(buffer.len());
-            for segment in segments(&buffer[start..end], view(start, end), &config) {
+            for segment in finished_segments(&buffer[start..end], view(start, end), &config) {
                 start += segment.length;
                 in_batches.push(segment);
             }
@@ -342,8 +348,13 @@ proptest! {
         }
         prop_assert_eq!(&at_once, &in_batches);
         let rest =
-            flush(&buffer[start..], view(start, buffer.len()), &config, BoundaryReason::Flush);
-        let all = flush(&buffer, view(0, buffer.len()), &config, BoundaryReason::Flush);
+            flush_segments(
+                &buffer[start..],
+                view(start, buffer.len()),
+                &config,
+                BoundaryReason::Flush,
+            );
+        let all = flush_segments(&buffer, view(0, buffer.len()), &config, BoundaryReason::Flush);
         in_batches.extend(rest);
         prop_assert_eq!(&all, &in_batches);
         prop_assert_eq!(all.iter().map(|segment| segment.length).sum::<usize>(), buffer.len());

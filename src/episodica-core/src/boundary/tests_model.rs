@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::window::{WindowScan, WindowStep, plan, read};
+use super::window::{WindowScan, WindowStep, plan_step, read_answer};
 use super::{BufferSegment, turn};
 use crate::clock::Moment;
 use crate::config::MemoryConfig;
@@ -48,14 +48,14 @@ fn lengths(segments: &[BufferSegment]) -> Vec<usize> {
 }
 
 fn reading(text: &str, messages: &[Arc<Message>], complete: bool) -> Option<WindowScan> {
-    read(text, messages, complete.then_some(BoundaryReason::Flush), &MemoryConfig::default())
+    read_answer(text, messages, complete.then_some(BoundaryReason::Flush), &MemoryConfig::default())
 }
 
 #[test]
 fn the_model_is_asked_only_where_there_is_doubt() {
     let config = MemoryConfig::default();
     let step = |count, pauses: &[usize], seen, complete: bool| {
-        plan(&talk(count, pauses), seen, complete.then_some(BoundaryReason::Flush), &config)
+        plan_step(&talk(count, pauses), seen, complete.then_some(BoundaryReason::Flush), &config)
     };
     assert_eq!(step(19, &[], 0, false), WindowStep::Wait);
     assert_eq!(step(20, &[], 0, false), WindowStep::Ask(20));
@@ -140,7 +140,7 @@ fn a_pause_of_more_than_a_day_cuts_even_a_single_message() {
         let found = reading(&text, &single(minutes), true).expect("usable");
         assert_eq!(lengths(&found.segments), expected, "{minutes} minutes");
     }
-    let step = plan(&single(24 * 60 + 1), 0, None, &MemoryConfig::default());
+    let step = plan_step(&single(24 * 60 + 1), 0, None, &MemoryConfig::default());
     assert!(matches!(&step, WindowStep::Cut(cut) if lengths(cut) == [1]), "{step:?}");
 }
 
@@ -194,24 +194,24 @@ fn message_by_message_each_is_judged_once() {
     let config = MemoryConfig::default();
     let messages = talk(6, &[]);
     assert_eq!(
-        turn::plan(&messages, 0, None, &config),
+        turn::plan_step(&messages, 0, None, &config),
         WindowStep::Ask(3),
         "the third is the first that may open an episode"
     );
-    assert_eq!(turn::plan(&messages, 5, None, &config), WindowStep::Ask(6));
-    assert_eq!(turn::plan(&messages, 6, None, &config), WindowStep::Wait);
+    assert_eq!(turn::plan_step(&messages, 5, None, &config), WindowStep::Ask(6));
+    assert_eq!(turn::plan_step(&messages, 6, None, &config), WindowStep::Wait);
     let yes =
         r#"{"should_end":true,"reason":"new matter","confidence":0.9,"topic_summary":"kites"}"#;
-    let segment = turn::read(yes, &messages[..4], &config).expect("usable").expect("ends");
+    let segment = turn::read_answer(yes, &messages[..4], &config).expect("usable").expect("ends");
     assert_eq!(
         (segment.length, segment.description(), segment.boundary.detection_method),
         (3, "the model saw a boundary", DetectionMethod::Message)
     );
     assert_eq!(
-        turn::read(r#"{"should_end":true,"confidence":0.2}"#, &messages[..4], &config),
+        turn::read_answer(r#"{"should_end":true,"confidence":0.2}"#, &messages[..4], &config),
         Some(None)
     );
-    assert_eq!(turn::read("perhaps", &messages[..4], &config), None);
+    assert_eq!(turn::read_answer("perhaps", &messages[..4], &config), None);
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::scan::{BufferSegment, certain_places};
-use super::window::{WindowStep, full, segment};
+use super::window::{WindowStep, cut_full, whole_segment};
 use crate::config::MemoryConfig;
 use crate::error::Result;
 use crate::llm::{
@@ -17,7 +17,7 @@ use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Plans the next step for a buffer of one session whose first `seen` messages are already judged.
 /// [`WindowStep::Ask`]`(n)` asks whether message n, counted from 1, opens an episode.
-pub fn plan(
+pub fn plan_step(
     buffer: &[Arc<Message>],
     seen: usize,
     complete: Option<BoundaryReason>,
@@ -30,7 +30,7 @@ pub fn plan(
     if let Some(pause) =
         certain_places(buffer, config).into_iter().next().filter(|pause| *pause <= place)
     {
-        return WindowStep::Cut(vec![segment(
+        return WindowStep::Cut(vec![whole_segment(
             &buffer[..pause],
             BoundaryReason::TimeGap,
             1.0,
@@ -38,11 +38,11 @@ pub fn plan(
         )]);
     }
     if place >= config.buffer_size_max {
-        return full(&buffer[..config.buffer_size_max.min(buffer.len())], config);
+        return cut_full(&buffer[..config.buffer_size_max.min(buffer.len())], config);
     }
     match complete {
         _ if place < buffer.len() => WindowStep::Ask(place + 1),
-        Some(reason) => WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        Some(reason) => WindowStep::Cut(vec![whole_segment(buffer, reason, 1.0, config)]),
         None => WindowStep::Wait,
     }
 }
@@ -56,7 +56,7 @@ struct TurnValues {
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
-pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatPrompt> {
+pub fn boundary_prompt(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatPrompt> {
     let (system, user) = render_prompt(
         PromptTemplate::Turn,
         is_chinese(messages),
@@ -82,7 +82,7 @@ pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatP
 
 /// Reads an answer about the last of `messages`: `Some(Some(segment))` if an episode ends before
 /// it, `Some(None)` if none does, `None` if the answer is unusable.
-pub fn read(
+pub fn read_answer(
     answer: &str,
     messages: &[Arc<Message>],
     config: &MemoryConfig,
@@ -99,7 +99,7 @@ pub fn read(
         return Some(None);
     }
     let before = messages.len() - 1;
-    let mut ended = segment(&messages[..before], BoundaryReason::Llm, confidence, config);
+    let mut ended = whole_segment(&messages[..before], BoundaryReason::Llm, confidence, config);
     ended.boundary = BoundaryJudgement {
         should_end: true,
         reason: BoundaryReason::Llm,

@@ -1,8 +1,8 @@
 //! Boundaries by a model that reads a window of messages; called only if the rules are in doubt.
 //!
-//! [`plan`] decides whether to cut the front of a buffer, to ask the model, or to wait.
-//! [`read`] converts any usable answer to segments that contain every message exactly once. The
-//! engine calls the model, and uses the rules if the model fails.
+//! [`plan_step`] decides whether to cut the front of a buffer, to ask the model, or to wait.
+//! [`read_answer`] converts any usable answer to segments that contain every message exactly once.
+//! The engine calls the model, and uses the rules if the model fails.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub enum WindowStep {
 
 /// Plans the next step for a buffer of one session. An earlier prompt contained the first `seen`
 /// messages. `complete` is the reason why no message will follow; `None` = messages may follow.
-pub fn plan(
+pub fn plan_step(
     buffer: &[Arc<Message>],
     seen: usize,
     complete: Option<BoundaryReason>,
@@ -56,7 +56,7 @@ pub fn plan(
     }
     let pause = certain_places(buffer, config).into_iter().next();
     if let Some(place) = pause.filter(|place| *place <= PLAIN) {
-        return WindowStep::Cut(vec![segment(
+        return WindowStep::Cut(vec![whole_segment(
             &buffer[..place],
             BoundaryReason::TimeGap,
             1.0,
@@ -65,24 +65,24 @@ pub fn plan(
     }
     match complete {
         Some(reason) if is_plain(buffer, config) => {
-            WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)])
+            WindowStep::Cut(vec![whole_segment(buffer, reason, 1.0, config)])
         }
         Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => {
             WindowStep::Ask(buffer.len())
         }
         // The model has seen all messages and found no boundary, so they are one episode.
-        Some(reason) => WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        Some(reason) => WindowStep::Cut(vec![whole_segment(buffer, reason, 1.0, config)]),
         None if buffer.len() < config.buffer_size_max => WindowStep::Wait,
         None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => {
             WindowStep::Ask(buffer.len())
         }
-        None => full(buffer, config),
+        None => cut_full(buffer, config),
     }
 }
 
 /// The first segment of a full buffer, by the rules.
-pub(super) fn full(buffer: &[Arc<Message>], config: &MemoryConfig) -> WindowStep {
-    let mut cut = heuristic::segments(buffer, None, config);
+pub(super) fn cut_full(buffer: &[Arc<Message>], config: &MemoryConfig) -> WindowStep {
+    let mut cut = heuristic::finished_segments(buffer, None, config);
     cut.truncate(1);
     if cut.is_empty() { WindowStep::Wait } else { WindowStep::Cut(cut) }
 }
@@ -95,7 +95,7 @@ fn is_plain(buffer: &[Arc<Message>], config: &MemoryConfig) -> bool {
     buffer.len() <= PLAIN.min(config.buffer_size_max)
 }
 
-pub(super) fn segment(
+pub(super) fn whole_segment(
     messages: &[Arc<Message>],
     reason: BoundaryReason,
     confidence: f32,
@@ -113,7 +113,7 @@ pub(super) fn segment(
         BoundaryReason::Session | BoundaryReason::Flush => DetectionMethod::Forced,
         _ => DetectionMethod::Heuristic,
     };
-    scan.segment(0, messages.len(), reason, confidence, method)
+    scan.build_segment(0, messages.len(), reason, confidence, method)
 }
 
 /// An answer about a window as complete segments.
@@ -134,7 +134,7 @@ pub struct WindowScan {
 /// Every message is in exactly one segment: an omitted message joins the message before it, and a
 /// message listed in two episodes belongs to the first. Certain pauses always cut; cuts below the
 /// configured confidence do not; segments that are too short join a neighbour of the same day.
-pub fn read(
+pub fn read_answer(
     answer: &str,
     window: &[Arc<Message>],
     complete: Option<BoundaryReason>,
@@ -142,7 +142,7 @@ pub fn read(
 ) -> Option<WindowScan> {
     let items = json::read_items(answer, "episodes");
     let claims: Vec<ClaimedEpisode> =
-        items.values.iter().filter_map(ClaimedEpisode::read).collect();
+        items.values.iter().filter_map(ClaimedEpisode::from_value).collect();
     let mut repaired = items.lost + items.values.len() - claims.len();
     let mut owner: Vec<Option<usize>> = vec![None; window.len()];
     for (number, claim) in claims.iter().enumerate() {
@@ -186,7 +186,7 @@ pub fn read(
     }
     cuts.sort_by_key(|cut| cut.at);
     Some(WindowScan {
-        segments: segments(window, cuts, complete, config),
+        segments: cut_segments(window, cuts, complete, config),
         repaired,
         salvaged: items.salvaged,
     })
@@ -200,21 +200,22 @@ struct ClaimedEpisode {
 
 /// The numbers of the messages of an episode as an answer describes it.
 pub(crate) fn claimed_messages(value: &Value) -> Option<Vec<i64>> {
-    ClaimedEpisode::read(value).map(|claim| claim.messages)
+    ClaimedEpisode::from_value(value).map(|claim| claim.messages)
 }
 
 impl ClaimedEpisode {
-    fn read(value: &Value) -> Option<Self> {
+    fn from_value(value: &Value) -> Option<Self> {
         let numbers = value.get("messages").or_else(|| value.get("indexes")).unwrap_or(value);
         let mut messages: Vec<i64> = match numbers {
-            Value::Array(numbers) => numbers.iter().filter_map(integer).take(10_000).collect(),
+            Value::Array(numbers) => numbers.iter().filter_map(read_integer).take(10_000).collect(),
             named => json::read_numbers(named)
                 .into_iter()
                 .filter_map(|one| i64::try_from(one).ok())
                 .collect(),
         };
         if messages.is_empty() {
-            let (first, last) = (integer(value.get("first")?)?, integer(value.get("last")?)?);
+            let (first, last) =
+                (read_integer(value.get("first")?)?, read_integer(value.get("last")?)?);
             messages = (first..=last.min(first + 10_000)).collect();
         }
         let confidence = value
@@ -225,7 +226,7 @@ impl ClaimedEpisode {
     }
 }
 
-fn integer(value: &Value) -> Option<i64> {
+fn read_integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
@@ -244,7 +245,7 @@ impl WindowCut<'_> {
 /// The segments between cuts. A segment that is too short joins the next one (the last joins the
 /// previous one), unless the pause between them is longer than a day; the rules split one that is
 /// too long.
-fn segments(
+fn cut_segments(
     window: &[Arc<Message>],
     cuts: Vec<WindowCut<'_>>,
     rest: Option<BoundaryReason>,
@@ -260,24 +261,29 @@ fn segments(
         if is_short && !is_day {
             continue;
         }
-        let made = segment(&window[start..cut.at], BoundaryReason::TimeGap, 1.0, config);
-        push(&mut found, &window[start..cut.at], name(made, cut.claim, cut.confidence()), config);
+        let made = whole_segment(&window[start..cut.at], BoundaryReason::TimeGap, 1.0, config);
+        push_segment(
+            &mut found,
+            &window[start..cut.at],
+            name_segment(made, cut.claim, cut.confidence()),
+            config,
+        );
         start = cut.at;
     }
     let last = &window[start..];
     match rest {
         Some(reason) => {
-            push(&mut found, last, segment(last, reason, 1.0, config), config);
+            push_segment(&mut found, last, whole_segment(last, reason, 1.0, config), config);
         }
         None if last.len() > config.buffer_size_max => {
-            found.extend(heuristic::segments(last, None, config))
+            found.extend(heuristic::finished_segments(last, None, config))
         }
         None => {}
     }
     found
 }
 
-fn name(
+fn name_segment(
     mut segment: BufferSegment,
     claim: Option<&ClaimedEpisode>,
     confidence: f32,
@@ -294,7 +300,7 @@ fn name(
     segment
 }
 
-fn push(
+fn push_segment(
     found: &mut Vec<BufferSegment>,
     messages: &[Arc<Message>],
     whole: BufferSegment,
@@ -303,7 +309,7 @@ fn push(
     if whole.length <= config.buffer_size_max {
         return found.push(whole);
     }
-    let mut parts = heuristic::flush(messages, None, config, BoundaryReason::Size);
+    let mut parts = heuristic::flush_segments(messages, None, config, BoundaryReason::Size);
     let is_short = |part: &BufferSegment| part.length < config.buffer_size_min;
     if parts.iter().any(is_short) {
         parts = even_parts(messages, config);
@@ -323,7 +329,7 @@ fn even_parts(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<BufferSeg
         .map(|number| {
             let (front, back) = rest.split_at(length + usize::from(number < longer));
             rest = back;
-            segment(front, BoundaryReason::Size, 1.0, config)
+            whole_segment(front, BoundaryReason::Size, 1.0, config)
         })
         .collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::facts::model::ShownFacts;
 use super::window::{WindowParts, question};
-use crate::boundary::window::{WindowStep, plan};
+use crate::boundary::window::{WindowStep, plan_step};
 use crate::config::MemoryConfig;
 use crate::error::Result;
 use crate::llm::WindowBudget;
@@ -42,7 +42,7 @@ pub struct CostEstimate {
 pub fn estimate(messages: &[Arc<Message>], config: &MemoryConfig) -> Result<CostEstimate> {
     let (mut sum, mut rest, mut seen, mut known) = (CostEstimate::default(), messages, 0, 0);
     while !rest.is_empty() {
-        let (asked, done) = match plan(rest, seen, Some(BoundaryReason::Session), config) {
+        let (asked, done) = match plan_step(rest, seen, Some(BoundaryReason::Session), config) {
             WindowStep::Wait => break,
             WindowStep::Cut(segments) => {
                 let length: usize = segments.iter().map(|segment| segment.length).sum();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::episode::model::{UnusableAnswer, WrittenEpisode, written};
+use super::episode::model::{UnusableAnswer, WrittenEpisode, written_episode};
 use super::facts::model::{FACTS_TOKENS, ShownFacts, facts_schema, known_lines};
 use crate::boundary::window::claimed_messages;
 use crate::config::MemoryConfig;
@@ -147,7 +147,7 @@ pub fn read_texts(
             return None;
         }
         let messages = &window[range];
-        Some(written(title, &narrative, messages, config.narratives, salvaged))
+        Some(written_episode(title, &narrative, messages, config.narratives, salvaged))
     };
     ranges(lengths, window.len()).map(text_of).collect()
 }

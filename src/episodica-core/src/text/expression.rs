@@ -59,21 +59,21 @@ impl TextExpression {
     pub(crate) fn new(text: String) -> Self {
         let expression = Self { text, compiled: OnceLock::new() };
         if cfg!(test) {
-            let _ = expression.engines();
+            let _ = expression.search_engines();
         }
         expression
     }
 
-    fn engines(&self) -> &SearchEngines {
+    fn search_engines(&self) -> &SearchEngines {
         get_or_make(&self.compiled, || SearchEngines::new(&self.text))
     }
 
     /// True if the expression matches anywhere in `text`.
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        let (engines, input) = (self.engines(), Input::new(text).earliest(true));
+        let (engines, input) = (self.search_engines(), Input::new(text).earliest(true));
         match engines.end_of_match(&input) {
             Ok(end) => end.is_some(),
-            Err(_) => engines.groups(input).is_some(),
+            Err(_) => engines.find_groups(input).is_some(),
         }
     }
 
@@ -93,7 +93,7 @@ impl TextExpression {
     }
 
     fn find_from<'t>(&self, text: &'t str, at: usize) -> Option<TextMatch<'t>> {
-        let engines = self.engines();
+        let engines = self.search_engines();
         let mut input = Input::new(text).span(at..text.len());
         if let Ok(end) = engines.end_of_match(&input) {
             input.set_end(end?);
@@ -101,7 +101,7 @@ impl TextExpression {
                 input.set_start(start);
             }
         }
-        Some(TextMatch { text, groups: engines.groups(input)? })
+        Some(TextMatch { text, groups: engines.find_groups(input)? })
     }
 }
 
@@ -114,7 +114,7 @@ impl TextMatch<'_> {
 
 impl<'t> TextMatch<'t> {
     /// The text of a named group, if it takes part in the match.
-    pub(crate) fn group(&self, name: &str) -> Option<&'t str> {
+    pub(crate) fn named_group(&self, name: &str) -> Option<&'t str> {
         self.groups.get_group_by_name(name).map(|span| &self.text[span])
     }
 }
@@ -158,7 +158,7 @@ impl SearchEngines {
     }
 
     /// The groups of the first match.
-    fn groups(&self, input: Input<'_>) -> Option<Captures> {
+    fn find_groups(&self, input: Input<'_>) -> Option<Captures> {
         let mut groups = self.backtracking.create_captures();
         let mut visited = VISITED.get();
         let visited = match &mut *visited {
@@ -204,7 +204,9 @@ mod tests {
         let names: Vec<&str> = regex.capture_names().flatten().collect();
         let found: Vec<_> = ours
             .find_all(text)
-            .map(|found| (found.range(), names.iter().map(|name| found.group(name)).collect()))
+            .map(|found| {
+                (found.range(), names.iter().map(|name| found.named_group(name)).collect())
+            })
             .collect();
         let expected: Vec<(Range<usize>, Vec<Option<&str>>)> = regex
             .captures_iter(text)

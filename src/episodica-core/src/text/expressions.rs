@@ -43,12 +43,12 @@ impl ExpressionSet {
     pub(crate) fn new(patterns: Vec<String>) -> Self {
         let kinds = Self { patterns, compiled: OnceLock::new() };
         if cfg!(test) {
-            let _ = kinds.compiled();
+            let _ = kinds.compiled_regex();
         }
         kinds
     }
 
-    fn compiled(&self) -> &meta::Regex {
+    fn compiled_regex(&self) -> &meta::Regex {
         let ignoring_case = syntax::Config::new().case_insensitive(true);
         let compile = || {
             let regex = meta::Builder::new().syntax(ignoring_case).build_many(&self.patterns);
@@ -59,10 +59,11 @@ impl ExpressionSet {
 
     /// Indices of the patterns that match in `text`, in order; each match begins after the previous
     /// one.
-    pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
+    pub(crate) fn find_patterns<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
         let mut at = 0;
         std::iter::from_fn(move || {
-            let found = self.compiled().search_half(&Input::new(text).span(at..text.len()))?;
+            let found =
+                self.compiled_regex().search_half(&Input::new(text).span(at..text.len()))?;
             at = found.offset();
             Some(found.pattern().as_usize())
         })
@@ -106,13 +107,13 @@ impl<T> ExpressionTable<T> {
         let (mut all, mut needs) = (Vec::new(), Vec::new());
         for (expression, (pattern, value)) in patterns.into_iter().enumerate() {
             let parsed = regex_syntax::parse(&pattern).expect("invariant: the patterns are tested");
-            let checked = checked(needs_of(&parsed));
+            let checked = worthwhile_needs(needs_of(&parsed));
             for (number, need) in checked.iter().enumerate() {
                 let met = MetNeed { expression, bit: 1 << number };
                 if let Some(digits) = need.digits {
                     met_by_digits[digits.min(MAX_DIGITS)].push(met);
                 }
-                for literal in need.literals.iter().flat_map(|literal| cases(literal)) {
+                for literal in need.literals.iter().flat_map(|literal| both_cases(literal)) {
                     match literals.iter().position(|known| *known == literal) {
                         Some(at) => met_by_literal[at].push(met),
                         None => {
@@ -134,7 +135,10 @@ impl<T> ExpressionTable<T> {
     }
 
     /// The expressions that may match `text`, in order. All other expressions do not match.
-    pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(TextExpression, T)> {
+    pub(crate) fn candidate_expressions(
+        &self,
+        text: &str,
+    ) -> impl Iterator<Item = &(TextExpression, T)> {
         let mut met = vec![0_u8; self.all.len()];
         let mut note =
             |needs: &[MetNeed]| needs.iter().for_each(|need| met[need.expression] |= need.bit);
@@ -154,26 +158,27 @@ fn longest_number(text: &str) -> usize {
 }
 
 /// Selects the needs that are worth checking.
-fn checked(mut needs: Vec<LiteralNeed>) -> Vec<LiteralNeed> {
-    needs.sort_by_key(|need| (std::cmp::Reverse(need.telling()), need.literals.len()));
+fn worthwhile_needs(mut needs: Vec<LiteralNeed>) -> Vec<LiteralNeed> {
+    needs.sort_by_key(|need| (std::cmp::Reverse(need.need_selectivity()), need.literals.len()));
     needs.dedup();
     needs.truncate(MAX_NEEDS);
-    let most = needs.first().map_or(0, LiteralNeed::telling);
-    needs.retain(|need| need.telling() >= TELLING.min(most) && need.telling() > 0);
+    let most = needs.first().map_or(0, LiteralNeed::need_selectivity);
+    needs
+        .retain(|need| need.need_selectivity() >= TELLING.min(most) && need.need_selectivity() > 0);
     needs
 }
 
 /// The needs that every match of an expression meets.
 fn needs_of(expression: &Hir) -> Vec<LiteralNeed> {
     if let Some(digits) = digits_of(expression) {
-        return if digits == 0 { Vec::new() } else { vec![LiteralNeed::number(digits)] };
+        return if digits == 0 { Vec::new() } else { vec![LiteralNeed::digits_need(digits)] };
     }
     match expression.kind() {
         HirKind::Literal(literal) => match String::from_utf8(literal.0.to_vec()) {
             Ok(text) => vec![LiteralNeed { literals: vec![text], digits: None }],
             Err(_) => Vec::new(),
         },
-        HirKind::Class(class) => characters(class).into_iter().collect(),
+        HirKind::Class(class) => class_need(class).into_iter().collect(),
         HirKind::Capture(group) => needs_of(&group.sub),
         HirKind::Repetition(repeated) if repeated.min > 0 => needs_of(&repeated.sub),
         HirKind::Concat(parts) => needs_of_all(parts),
@@ -189,13 +194,13 @@ fn needs_of_all(parts: &[Hir]) -> Vec<LiteralNeed> {
         match digits_of(part) {
             Some(digits) => number += digits,
             None => {
-                needs.extend((number > 0).then(|| LiteralNeed::number(number)));
+                needs.extend((number > 0).then(|| LiteralNeed::digits_need(number)));
                 number = 0;
                 needs.extend(needs_of(part));
             }
         }
     }
-    needs.extend((number > 0).then(|| LiteralNeed::number(number)));
+    needs.extend((number > 0).then(|| LiteralNeed::digits_need(number)));
     needs
 }
 
@@ -204,7 +209,7 @@ fn needs_of_all(parts: &[Hir]) -> Vec<LiteralNeed> {
 fn any_of(ways: &[Hir]) -> Option<LiteralNeed> {
     let mut together = LiteralNeed::default();
     for way in ways {
-        let need = needs_of(way).into_iter().max_by_key(LiteralNeed::telling)?;
+        let need = needs_of(way).into_iter().max_by_key(LiteralNeed::need_selectivity)?;
         together.literals.extend(need.literals);
         together.digits = match (together.digits, need.digits) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -238,7 +243,7 @@ fn digits_of(expression: &Hir) -> Option<usize> {
     }
 }
 
-fn characters(class: &Class) -> Option<LiteralNeed> {
+fn class_need(class: &Class) -> Option<LiteralNeed> {
     let Class::Unicode(class) = class else { return None };
     let characters = class.iter().flat_map(|range| range.start()..=range.end());
     let few: Vec<String> = characters.take(WRITTEN_OUT + 1).map(String::from).collect();
@@ -246,13 +251,13 @@ fn characters(class: &Class) -> Option<LiteralNeed> {
 }
 
 impl LiteralNeed {
-    fn number(digits: usize) -> Self {
+    fn digits_need(digits: usize) -> Self {
         Self { literals: Vec::new(), digits: Some(digits) }
     }
 
     /// Selectivity of the need: the number of letters of its least selective literal. A digit
     /// counts as much as a word.
-    fn telling(&self) -> usize {
+    fn need_selectivity(&self) -> usize {
         let letters = |literal: &String| -> usize {
             if COMMON.contains(&literal.trim()) {
                 return 1;
@@ -269,7 +274,7 @@ impl LiteralNeed {
 
 /// Expands the non-ASCII letters of a literal to both cases, since the automaton ignores case only
 /// in ASCII.
-fn cases(literal: &str) -> Vec<String> {
+fn both_cases(literal: &str) -> Vec<String> {
     literal.chars().fold(vec![String::new()], |written, c| {
         let mut forms: Vec<String> = vec![c.to_lowercase().collect()];
         if !c.is_ascii() {
@@ -292,7 +297,7 @@ mod tests {
     fn of_kinds_that_match_at_one_place_the_first_counts() {
         let patterns = [r"\bbed\b", r"\b\w{2,}ed\b", r"\bwill\b", r"['’]ve\b", r"\bto$"];
         let kinds = ExpressionSet::new(patterns.map(str::to_owned).to_vec());
-        let find = |text| kinds.find(text).collect::<Vec<usize>>();
+        let find = |text| kinds.find_patterns(text).collect::<Vec<usize>>();
         assert_eq!(find("The BED I painted will fit, I’ve measured it"), [0, 1, 2, 3, 1]);
         assert_eq!(find("Où est mon lit ? Café painted to"), [1, 4]);
         assert!(find("to the red").is_empty() && find("").is_empty());
@@ -315,7 +320,7 @@ mod tests {
     }
 
     fn candidates(text: &str) -> Vec<usize> {
-        expressions().candidates(text).map(|(_, at)| *at).collect()
+        expressions().candidate_expressions(text).map(|(_, at)| *at).collect()
     }
 
     #[test]

@@ -47,9 +47,9 @@ impl ModelSession<'_> {
             let seen = rest.iter().take_while(|message| message.seq < shown).count();
             let by_turns = config.boundary_mode == BoundaryMode::Message;
             let step = if by_turns {
-                turn::plan(rest, seen, group.complete, config)
+                turn::plan_step(rest, seen, group.complete, config)
             } else {
-                window::plan(rest, seen, group.complete, config)
+                window::plan_step(rest, seen, group.complete, config)
             };
             let mut told = Vec::new();
             let segments = match step {
@@ -104,8 +104,8 @@ impl ModelSession<'_> {
             messages.len()
         );
         match complete {
-            Some(reason) => keyword_overlap::flush(messages, None, config, reason),
-            None => keyword_overlap::segments(messages, None, config),
+            Some(reason) => keyword_overlap::flush_segments(messages, None, config, reason),
+            None => keyword_overlap::finished_segments(messages, None, config),
         }
     }
 
@@ -125,7 +125,7 @@ impl ModelSession<'_> {
         let prompt = question(&shown.own, &shown.beside, parts, config, self.window_budget())?;
         let Some(reply) = self.ask_model(&prompt)?.into_reply() else { return Ok(None) };
         let Some(WindowScan { segments, repaired, salvaged }) =
-            window::read(&reply.text, messages, complete, config)
+            window::read_answer(&reply.text, messages, complete, config)
         else {
             self.note_unusable("boundary_answers_malformed");
             return Ok(None);
@@ -138,9 +138,9 @@ impl ModelSession<'_> {
     }
 
     fn ask_turn(&mut self, messages: &[Arc<Message>]) -> Result<Option<Vec<BufferSegment>>> {
-        let prompt = turn::question(messages, self.window_budget())?;
+        let prompt = turn::boundary_prompt(messages, self.window_budget())?;
         let Some(reply) = self.ask_model(&prompt)?.into_reply() else { return Ok(None) };
-        let Some(segment) = turn::read(&reply.text, messages, &self.services.config) else {
+        let Some(segment) = turn::read_answer(&reply.text, messages, &self.services.config) else {
             self.note_unusable("boundary_answers_malformed");
             return Ok(None);
         };

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::slice::from_ref;
 use std::sync::Arc;
 
-use crate::boundary::{describe, topic_summary};
+use crate::boundary::{describe_reason, topic_summary};
 use crate::clock::Moment;
 use crate::control::CallControl;
 use crate::engine::asking::conversation::write_trace;
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::generate::facts::FactCandidate;
 use crate::model::{BoundaryJudgement, Episode, Message, NewMessage, SemanticMemory, clean_name};
 use crate::store::{StateRecord, UserErasure};
-use crate::text::secrets::{MASK, masked};
+use crate::text::secrets::{MASK, masked_text};
 
 /// What a message whose id may be known means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(crate) fn arrival_of(
 
 /// True for a text whose secrets were masked on the way, as imports do.
 fn is_masked_form(content: &str, known: &str) -> bool {
-    content.contains(MASK) && masked(known).is_some_and(|(text, _)| text == content)
+    content.contains(MASK) && masked_text(known).is_some_and(|(text, _)| text == content)
 }
 
 /// What tells whether two messages with one id can be versions of one message.
@@ -426,7 +426,7 @@ impl EditedRecords {
         user.store.append_episodes(&episodes, &[], &[])?;
         user.store.append_messages(&[], &[held])?;
         user.note_change();
-        user.progress.readings.forget(&versions);
+        user.progress.readings.forget_messages(&versions);
         let mut view = user.view.write();
         view.edit_messages(&versions, &readings)?;
         for episode in &episodes {
@@ -467,7 +467,7 @@ fn next_revision(
         summary: written.text.summary,
         content: written.text.content,
         entities: written.text.entities,
-        boundary_reason: describe(boundary.reason).to_owned(),
+        boundary_reason: describe_reason(boundary.reason).to_owned(),
         boundary,
         original_messages: messages,
         revision: episode.revision + 1,

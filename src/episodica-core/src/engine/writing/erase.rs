@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::boundary::{describe, topic_summary};
+use crate::boundary::{describe_reason, topic_summary};
 use crate::control::CallControl;
 use crate::embed::STATIC_MODEL;
 use crate::engine::memory::records::AnyRecord;
@@ -474,7 +474,7 @@ fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
         content: text.content,
         entities: text.entities,
         message_count: left.len(),
-        boundary_reason: describe(boundary.reason).to_owned(),
+        boundary_reason: describe_reason(boundary.reason).to_owned(),
         boundary,
         original_messages: left,
         timestamp,

@@ -306,11 +306,11 @@ fn cut_by_rules(
 ) -> Vec<EpisodeDraft> {
     let vectors = group.vectors.as_ref().map(|rows| rows.view());
     let segments = match group.complete {
-        Some(reason) => boundary::flush(&group.messages, vectors, config, reason),
+        Some(reason) => boundary::flush_segments(&group.messages, vectors, config, reason),
         None => boundary::segments_read(readings, &group.messages, vectors, config),
     };
     let cut: usize = segments.iter().map(|segment| segment.length).sum();
-    readings.forget(&group.messages[..cut.min(group.messages.len())]);
+    readings.forget_messages(&group.messages[..cut.min(group.messages.len())]);
     let mut rest = group.messages.into_iter();
     let draft = |segment: BufferSegment| EpisodeDraft {
         messages: rest.by_ref().take(segment.length).collect(),

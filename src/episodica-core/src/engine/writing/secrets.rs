@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use crate::config::SecretPolicy;
 use crate::error::{Error, Result};
 use crate::model::NewMessage;
-use crate::text::secrets::{masked, secrets};
+use crate::text::secrets::{find_secrets, masked_text};
 
 /// The role of a tool's output.
 const TOOL: &str = "tool";
@@ -37,16 +37,16 @@ fn effective_policy(config: SecretPolicy, message: &NewMessage) -> SecretPolicy 
 
 fn mask_message(message: &mut NewMessage) -> usize {
     let mut hidden = 0;
-    if let Some((text, found)) = masked(&message.content) {
+    if let Some((text, found)) = masked_text(&message.content) {
         message.content = text;
         hidden += found;
     }
-    if let Some((text, found)) = message.metadata.as_ref().and_then(|raw| masked(raw.get())) {
+    if let Some((text, found)) = message.metadata.as_ref().and_then(|raw| masked_text(raw.get())) {
         // A secret in JSON ends before the quotation mark, so the rest stays JSON; a number does
         // not, and becomes a text.
         let raw = RawValue::from_string(text).or_else(|_| {
             let numbers = masked_numbers(message)?;
-            masked(numbers.get()).map_or(Ok(numbers), |(text, _)| RawValue::from_string(text))
+            masked_text(numbers.get()).map_or(Ok(numbers), |(text, _)| RawValue::from_string(text))
         });
         if let Ok(raw) = raw {
             message.metadata = Some(raw);
@@ -67,8 +67,8 @@ fn masked_numbers(message: &NewMessage) -> serde_json::Result<Box<RawValue>> {
 fn mask_values(value: &mut serde_json::Value) {
     use serde_json::Value::{Array, Number, Object, String};
     let text = match value {
-        String(text) => masked(text),
-        Number(number) => masked(&number.to_string()),
+        String(text) => masked_text(text),
+        Number(number) => masked_text(&number.to_string()),
         Array(items) => return items.iter_mut().for_each(mask_values),
         Object(fields) => return fields.values_mut().for_each(mask_values),
         _ => None,
@@ -81,7 +81,7 @@ fn mask_values(value: &mut serde_json::Value) {
 fn refuse_secrets(number: usize, message: &NewMessage) -> Result<()> {
     let metadata = message.metadata.as_ref().map_or("", |raw| raw.get());
     for (field, text) in [("content", message.content.as_str()), ("metadata", metadata)] {
-        if let Some(secret) = secrets(text).first() {
+        if let Some(secret) = find_secrets(text).first() {
             let place = text[..secret.start].chars().count() + 1;
             return Err(Error::invalid(format!(
                 "message {number}: `{field}` holds a secret, `{}`, at character {place}",

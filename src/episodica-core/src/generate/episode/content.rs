@@ -24,15 +24,15 @@ const CODE: f32 = -1.0;
 const LEFT_OUT: &str = "[…]";
 
 /// Writes the content.
-pub(super) fn write(source: &EpisodeSource) -> String {
+pub(super) fn write_content(source: &EpisodeSource) -> String {
     let estimate: usize = source.turns.iter().map(|turn| estimate_tokens(&turn.text) + 8).sum();
     if estimate <= 2 * MAX_TOKENS {
-        let text = assembled(source, &|_, _| true);
-        if fits(&text, MAX_TOKENS) {
+        let text = assemble_content(source, &|_, _| true);
+        if fits_tokens(&text, MAX_TOKENS) {
             return if text.is_empty() { without_words(source) } else { text };
         }
     }
-    compressed(source)
+    compressed_content(source)
 }
 
 /// The content of messages that say nothing, or nothing that fits.
@@ -42,7 +42,7 @@ fn without_words(source: &EpisodeSource) -> String {
 
 /// True if `text` has at most `tokens` tokens. Short texts need no count: a token has at least one
 /// byte.
-pub(super) fn fits(text: &str, tokens: usize) -> bool {
+pub(super) fn fits_tokens(text: &str, tokens: usize) -> bool {
     text.len() <= tokens || count_tokens(text) <= tokens
 }
 
@@ -52,7 +52,7 @@ fn estimate_tokens(text: &str) -> usize {
 }
 
 /// The content with the most noteworthy sentences that fit.
-fn compressed(source: &EpisodeSource) -> String {
+fn compressed_content(source: &EpisodeSource) -> String {
     let mut units: Vec<(usize, usize, f32)> = Vec::new();
     for (at, turn) in source.turns.iter().enumerate() {
         for (number, unit) in turn.units.iter().enumerate() {
@@ -75,8 +75,8 @@ fn compressed(source: &EpisodeSource) -> String {
                 spent += cost;
             }
         }
-        let text = assembled(source, &|at, number| kept[at][number]);
-        if fits(&text, MAX_TOKENS) {
+        let text = assemble_content(source, &|at, number| kept[at][number]);
+        if fits_tokens(&text, MAX_TOKENS) {
             return text;
         }
         budget = budget * 2 / 3;
@@ -84,10 +84,10 @@ fn compressed(source: &EpisodeSource) -> String {
     without_words(source)
 }
 
-fn assembled(source: &EpisodeSource, keeps: &dyn Fn(usize, usize) -> bool) -> String {
+fn assemble_content(source: &EpisodeSource, keeps: &dyn Fn(usize, usize) -> bool) -> String {
     let (mut lines, mut day, mut is_cut) = (Vec::new(), None, false);
     for (at, turn) in source.turns.iter().enumerate() {
-        let Some(said) = spoken(source, turn, &|number| keeps(at, number)) else {
+        let Some(said) = spoken_text(source, turn, &|number| keeps(at, number)) else {
             is_cut |= !turn.units.is_empty();
             continue;
         };
@@ -99,7 +99,7 @@ fn assembled(source: &EpisodeSource, keeps: &dyn Fn(usize, usize) -> bool) -> St
         if std::mem::take(&mut is_cut) {
             lines.push(LEFT_OUT.to_owned());
         }
-        let name = &source.speaker(turn).short;
+        let name = &source.turn_speaker(turn).short;
         let colon = if turn.language == Language::Chinese { "：" } else { ": " };
         // A line of the message can't be taken for another speaker's.
         lines.push(format!("{name}{colon}{}", said.replace('\n', "\n ")));
@@ -112,7 +112,7 @@ fn assembled(source: &EpisodeSource, keeps: &dyn Fn(usize, usize) -> bool) -> St
 
 /// What a message says, its dates resolved, without the units that are not kept; `None` if nothing
 /// is.
-fn spoken(
+fn spoken_text(
     source: &EpisodeSource,
     turn: &SourceTurn,
     keeps: &dyn Fn(usize) -> bool,
@@ -129,7 +129,7 @@ fn spoken(
                 gap.into()
             };
             out.push_str(if out.is_empty() { gap.trim_start() } else { &gap });
-            out.push_str(&dated(source, turn, unit));
+            out.push_str(&dated_text(source, turn, unit));
         }
         at = unit.end;
     }
@@ -145,21 +145,22 @@ fn spoken(
 }
 
 /// A unit as it was said, with its dates.
-fn dated(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> String {
+fn dated_text(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> String {
     let text = turn.unit_text(unit);
     if unit.is_code {
         return clip_lines(text);
     }
-    match clip(text, MAX_UNIT_BYTES) {
-        Cow::Borrowed(text) => {
-            with_dates(text, unit.dates.get_or_init(|| source.dates(turn, unit.start, text)))
-        }
-        Cow::Owned(text) => with_dates(&text, &source.dates(turn, unit.start, &text)),
+    match clip_text(text, MAX_UNIT_BYTES) {
+        Cow::Borrowed(text) => with_dates(
+            text,
+            unit.dates.get_or_init(|| source.mentioned_times(turn, unit.start, text)),
+        ),
+        Cow::Owned(text) => with_dates(&text, &source.mentioned_times(turn, unit.start, &text)),
     }
 }
 
 /// The text clipped to `bytes` bytes, at a word boundary if possible.
-pub(super) fn clip(text: &str, bytes: usize) -> Cow<'_, str> {
+pub(super) fn clip_text(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
     }
@@ -173,7 +174,8 @@ pub(super) fn clip(text: &str, bytes: usize) -> Cow<'_, str> {
 
 /// A code block; a long one loses its middle lines.
 fn clip_lines(text: &str) -> String {
-    let lines: Vec<Cow<'_, str>> = text.lines().map(|line| clip(line.trim_end(), 240)).collect();
+    let lines: Vec<Cow<'_, str>> =
+        text.lines().map(|line| clip_text(line.trim_end(), 240)).collect();
     if lines.len() <= MAX_CODE_LINES {
         return lines.join("\n");
     }

@@ -59,7 +59,7 @@ static CLASSES: ForkLazy<KeyMap<u8>> = ForkLazy::new(|| {
         *classes.entry(exact_key(word)).or_insert(0) |= class;
         // Function words have no forms: "as" must not give "asses" the same key.
         if class == WordClass::EVERYDAY && word.len() > 2 {
-            *classes.entry(key(word)).or_insert(0) |= class;
+            *classes.entry(word_key(word)).or_insert(0) |= class;
         }
     }
     classes
@@ -84,10 +84,9 @@ pub(super) fn class_of(word: &str) -> WordClass {
         return if contracted || verb { WordClass(WordClass::FUNCTION) } else { class_of(stem) };
     }
     let exact = CLASSES.get(&exact_key(word)).copied();
-    WordClass(
-        exact
-            .unwrap_or_else(|| CLASSES.get(&key(word)).copied().unwrap_or(0) & WordClass::EVERYDAY),
-    )
+    WordClass(exact.unwrap_or_else(|| {
+        CLASSES.get(&word_key(word)).copied().unwrap_or(0) & WordClass::EVERYDAY
+    }))
 }
 
 /// Whether a word is a function word or an everyday word, so that a capital letter at the start of
@@ -113,7 +112,7 @@ pub(super) fn exact_key(word: &str) -> u64 {
 
 /// A key that most forms of an English word share (`moves`, `moving`, `moved`); exact for words
 /// that are not plain ASCII.
-pub(super) fn key(word: &str) -> u64 {
+pub(super) fn word_key(word: &str) -> u64 {
     const LONGEST: usize = 40;
     let bytes = word.as_bytes();
     if bytes.len() > LONGEST
@@ -165,9 +164,9 @@ mod tests {
             ("stop", "stopped"),
             ("Lena", "lena's"),
         ] {
-            assert_eq!(key(one), key(other), "{one} {other}");
+            assert_eq!(word_key(one), word_key(other), "{one} {other}");
         }
-        assert_ne!(key("bus"), key("bu"));
+        assert_ne!(word_key("bus"), word_key("bu"));
         for word in [
             "thinking", "Looks", "the", "I'm", "going", "really", "loved", "I'm", "don't", "that’s",
         ] {

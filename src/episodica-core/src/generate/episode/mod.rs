@@ -22,6 +22,6 @@ mod units;
 
 pub(in crate::generate) use lexicon::is_common_word;
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
-pub(in crate::generate) use quotation::quotation;
+pub(in crate::generate) use quotation::quote_speaker;
 pub(in crate::generate) use source::speaker_label;
 pub(in crate::generate) use units::{SpokenSentence, spoken_sentences};

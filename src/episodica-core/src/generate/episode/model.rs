@@ -55,7 +55,7 @@ pub struct WrittenEpisode {
 ///
 /// # Errors
 /// The reason why the text can't be used.
-pub fn written(
+pub fn written_episode(
     title: &str,
     narrative: &str,
     messages: &[Arc<Message>],
@@ -79,14 +79,14 @@ pub fn written(
     let rules = write_offline(messages);
     let content = match source_if_short(messages) {
         Some(source) => source,
-        None if narratives => fit(&narrative, MAX_NARRATIVE_TOKENS),
+        None if narratives => fit_sentences(&narrative, MAX_NARRATIVE_TOKENS),
         None => rules.content,
     };
     Ok(WrittenEpisode {
         text: EpisodeText {
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
             // The first sentence sums the narrative up.
-            summary: fit(&single_line(&narrative), SUMMARY_TOKENS),
+            summary: fit_sentences(&single_line(&narrative), SUMMARY_TOKENS),
             content,
             entities: rules.entities,
         },
@@ -109,7 +109,7 @@ fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
 
 /// As many whole sentences as fit the budget. A first sentence that is too long is cut at a
 /// character boundary.
-fn fit(text: &str, budget: usize) -> String {
+fn fit_sentences(text: &str, budget: usize) -> String {
     if text.len() <= budget || count_tokens(text) <= budget {
         return text.to_owned();
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn told(title: &str, narrative: &str, narratives: bool) -> Result<EpisodeText, UnusableAnswer> {
-        written(title, narrative, &talk(), narratives, false).map(|written| written.text)
+        written_episode(title, narrative, &talk(), narratives, false).map(|written| written.text)
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(text.title.chars().count(), MAX_TITLE_CHARS);
         let short = [said(0, "user", Some("Ann"), "2024-03-11T09:30:00Z", "Lunch at noon?")];
         let asked = "Ann asked whether to have lunch at noon.";
-        let text = written("Lunch", asked, &short, true, false).expect("usable").text;
+        let text = written_episode("Lunch", asked, &short, true, false).expect("usable").text;
         assert_eq!(text.content, "Ann: Lunch at noon?");
     }
 }

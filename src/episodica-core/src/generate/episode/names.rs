@@ -13,7 +13,7 @@ const MAX_WORK_BYTES: usize = 60;
 struct CapitalCounts(KeyMap<(u32, u32)>);
 
 impl CapitalCounts {
-    fn of(source: &EpisodeSource) -> Self {
+    fn from_source(source: &EpisodeSource) -> Self {
         let mut counts: KeyMap<(u32, u32)> = KeyMap::default();
         let words = source.turns.iter().flat_map(|turn| &turn.units).flat_map(|unit| &unit.words);
         for word in words.filter(|word| !word.class.is_function() && !word.unspaced) {
@@ -43,8 +43,8 @@ impl CapitalCounts {
 }
 
 /// The names, in order of appearance, at most `most`.
-pub(super) fn entities(source: &EpisodeSource, most: usize) -> Vec<String> {
-    let counts = CapitalCounts::of(source);
+pub(super) fn find_entities(source: &EpisodeSource, most: usize) -> Vec<String> {
+    let counts = CapitalCounts::from_source(source);
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         let is_new = !found.iter().any(|known| known.eq_ignore_ascii_case(name));
@@ -58,7 +58,7 @@ pub(super) fn entities(source: &EpisodeSource, most: usize) -> Vec<String> {
     for turn in &source.turns {
         for unit in turn.units.iter().filter(|unit| !unit.is_code) {
             visit_names(source, &counts, turn, unit, &mut add);
-            works(turn.unit_text(unit), &mut add);
+            visit_works(turn.unit_text(unit), &mut add);
         }
     }
     found
@@ -106,7 +106,7 @@ fn without_possessive(word: &str) -> &str {
 }
 
 /// Titles of works in 《》.
-fn works(text: &str, visit: &mut dyn FnMut(&str)) {
+fn visit_works(text: &str, visit: &mut dyn FnMut(&str)) {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('《') {
         let Some((title, tail)) = after.split_once('》') else { return };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::names::entities;
+use super::names::find_entities;
 use super::source::EpisodeSource;
 use super::spans::telling_spans;
 use super::{content, summary, title};
@@ -32,18 +32,18 @@ pub struct EpisodeText {
 /// Uses no statistics of other conversations, so the text does not depend on the content of the
 /// store. Without messages all fields are empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
-    write(&EpisodeSource::read(messages))
+    write_episode(&EpisodeSource::from_messages(messages))
 }
 
-fn write(source: &EpisodeSource) -> EpisodeText {
+fn write_episode(source: &EpisodeSource) -> EpisodeText {
     if source.turns.is_empty() {
         return EpisodeText::default();
     }
     let spans = telling_spans(source);
     EpisodeText {
-        title: title::write(source, &spans),
-        summary: summary::write(source, &spans),
-        content: content::write(source),
-        entities: entities(source, MAX_ENTITIES),
+        title: title::write_title(source, &spans),
+        summary: summary::write_summary(source, &spans),
+        content: content::write_content(source),
+        entities: find_entities(source, MAX_ENTITIES),
     }
 }

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use super::lexicon::{KeyMap, exact_key, key};
-use super::units::{TurnUnit, TurnWord, units};
+use super::lexicon::{KeyMap, exact_key, word_key};
+use super::units::{TurnUnit, TurnWord, split_units};
 use crate::clock::Moment;
 use crate::model::Message;
 use crate::text::time::{TimeMention, mentions_after};
@@ -73,7 +73,7 @@ pub(super) struct SourceTurn {
 
 impl EpisodeSource {
     /// Reads the messages.
-    pub fn read(messages: &[Arc<Message>]) -> Self {
+    pub fn from_messages(messages: &[Arc<Message>]) -> Self {
         let mut speakers: Vec<SourceSpeaker> = Vec::new();
         let mut turns = Vec::with_capacity(messages.len());
         let mut votes = [0_usize; LANGUAGES.len()];
@@ -84,9 +84,9 @@ impl EpisodeSource {
                     speakers.push(SourceSpeaker::new(name, message.name.is_none()));
                     speakers.len() - 1
                 });
-            let text = clean(&message.content);
+            let text = clean_text(&message.content);
             let language = language(telling_start(&text));
-            votes[slot(language)] += text.len().min(400);
+            votes[language_slot(language)] += text.len().min(400);
             turns.push(SourceTurn {
                 speaker,
                 message: at,
@@ -100,7 +100,7 @@ impl EpisodeSource {
         let most = (0..LANGUAGES.len()).max_by_key(|slot| (votes[*slot], *slot));
         let main = most.map_or(Language::Other, |slot| LANGUAGES[slot]);
         for speaker in &mut speakers {
-            speaker.localise(main);
+            speaker.localise_role(main);
         }
         for turn in &mut turns {
             if turn.language != main
@@ -108,14 +108,14 @@ impl EpisodeSource {
             {
                 turn.language = main;
             }
-            turn.units = units(&turn.text);
+            turn.units = split_units(&turn.text);
         }
         let mut name_keys = KeyMap::default();
         for speaker in speakers.iter().filter(|speaker| !speaker.is_role) {
             for word in std::iter::once(&*speaker.short).chain(
                 speaker.full.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1),
             ) {
-                name_keys.insert(key(word), ());
+                name_keys.insert(word_key(word), ());
                 name_keys.insert(exact_key(word), ());
             }
         }
@@ -145,7 +145,7 @@ impl EpisodeSource {
     }
 
     /// The times that `part` mentions, a part of the sentence that begins at `place` of a turn.
-    pub fn dates(&self, turn: &SourceTurn, place: usize, part: &str) -> Vec<TimeMention> {
+    pub fn mentioned_times(&self, turn: &SourceTurn, place: usize, part: &str) -> Vec<TimeMention> {
         let own = turn.units.iter().rev().filter(|unit| unit.end <= place);
         let earlier = self.turns[..turn.message].iter().rev().map(|turn| &*turn.text);
         let before = own.map(|unit| turn.unit_text(unit)).chain(earlier);
@@ -153,12 +153,12 @@ impl EpisodeSource {
     }
 
     /// The speaker of a turn.
-    pub fn speaker(&self, turn: &SourceTurn) -> &SourceSpeaker {
+    pub fn turn_speaker(&self, turn: &SourceTurn) -> &SourceSpeaker {
         &self.speakers[turn.speaker]
     }
 }
 
-fn slot(language: Language) -> usize {
+fn language_slot(language: Language) -> usize {
     LANGUAGES.iter().position(|known| *known == language).unwrap_or_default()
 }
 
@@ -167,7 +167,7 @@ fn slot(language: Language) -> usize {
 pub(in crate::generate) fn speaker_label(message: &Message, language: Language) -> String {
     let name = clean_line(message.speaker(), MAX_NAME_CHARS);
     let mut speaker = SourceSpeaker::new(name, message.name.is_none());
-    speaker.localise(language);
+    speaker.localise_role(language);
     speaker.short
 }
 
@@ -179,7 +179,7 @@ impl SourceSpeaker {
     }
 
     /// Translates roles into the conversation's language; names stay.
-    fn localise(&mut self, language: Language) {
+    fn localise_role(&mut self, language: Language) {
         if self.short.is_empty() {
             self.short = self.full.clone();
         }
@@ -234,7 +234,7 @@ pub(super) fn clean_line(text: &str, chars: usize) -> String {
 }
 
 /// The last character boundary at or before `bytes`.
-fn floor(text: &str, bytes: usize) -> usize {
+fn floor_boundary(text: &str, bytes: usize) -> usize {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -243,7 +243,7 @@ fn floor(text: &str, bytes: usize) -> usize {
 }
 
 /// Removes control characters, and the middle of a very long text.
-fn clean(text: &str) -> String {
+fn clean_text(text: &str) -> String {
     let push = |part: &str, out: &mut String| {
         if part.bytes().all(|byte| byte >= b' ' && byte != 0x7f || byte == b'\n') && part.is_ascii()
         {
@@ -266,7 +266,8 @@ fn clean(text: &str) -> String {
         push(text, &mut out);
         return out;
     }
-    let (front, back) = (floor(text, FRONT_BYTES), floor(text, text.len() - BACK_BYTES));
+    let (front, back) =
+        (floor_boundary(text, FRONT_BYTES), floor_boundary(text, text.len() - BACK_BYTES));
     push(&text[..front], &mut out);
     out.push_str("\n[…]\n");
     push(&text[back..], &mut out);
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn long_messages_are_read_at_both_ends() {
         let text = format!("{}END", "words and \u{0}more ".repeat(100_000));
-        let cleaned = clean(&text);
+        let cleaned = clean_text(&text);
         assert!(
             cleaned.len() < FRONT_BYTES + BACK_BYTES + 16
                 && cleaned.ends_with("END")

@@ -52,10 +52,10 @@ pub(super) fn telling_spans(source: &EpisodeSource) -> Vec<TellingSpan<'_>> {
     let by_people = source.turns.iter().any(|turn| !turn.by_agent && !turn.units.is_empty());
     let count = source.turns.iter().map(|turn| turn.units.len()).sum::<usize>().max(1);
     let late = if to_agent { LATE_TO_AGENT } else { LATE };
-    let recurring = RecurringWords::of(source);
+    let recurring = RecurringWords::from_source(source);
     let (mut found, mut at) = (Vec::new(), 0);
     for turn in &source.turns {
-        let voices = spans(&turn.text, &source.speaker(turn).full, SaidBy::User);
+        let voices = spans(&turn.text, &source.turn_speaker(turn).full, SaidBy::User);
         for (number, unit) in turn.units.iter().enumerate() {
             at += 1;
             // A sentence that quotes others, or asks for a text, is its speaker's own.
@@ -67,7 +67,7 @@ pub(super) fn telling_spans(source: &EpisodeSource) -> Vec<TellingSpan<'_>> {
             }
             if let Some(span) = telling_span(source, turn, unit) {
                 let place = (at - 1) as f32 / count as f32;
-                let score = span.score + recurring.share(unit) - late * place;
+                let score = span.score + recurring.recurring_share(unit) - late * place;
                 found.push(TellingSpan { score, ..span });
             }
         }
@@ -84,10 +84,10 @@ struct RecurringWords {
 }
 
 impl RecurringWords {
-    fn of(source: &EpisodeSource) -> Self {
+    fn from_source(source: &EpisodeSource) -> Self {
         let mut counts: KeyMap<u32> = KeyMap::default();
         for turn in &source.turns {
-            for key in subjects(&turn.units) {
+            for key in possible_subjects(&turn.units) {
                 *counts.entry(key).or_default() += 1;
             }
         }
@@ -95,8 +95,8 @@ impl RecurringWords {
     }
 
     /// How much the words of a sentence recur in other messages, on the scale of the heads.
-    fn share(&self, unit: &TurnUnit) -> f32 {
-        let words = subjects(std::slice::from_ref(unit));
+    fn recurring_share(&self, unit: &TurnUnit) -> f32 {
+        let words = possible_subjects(std::slice::from_ref(unit));
         if words.is_empty() && !unit.words.iter().any(|word| word.unspaced) {
             return NO_SUBJECT;
         }
@@ -106,7 +106,7 @@ impl RecurringWords {
 }
 
 /// The distinct words that may be a subject.
-fn subjects(units: &[TurnUnit]) -> BTreeSet<u64> {
+fn possible_subjects(units: &[TurnUnit]) -> BTreeSet<u64> {
     let words = units.iter().flat_map(|unit| &unit.words);
     words.filter(|word| word.class.is_content() && !word.unspaced).map(|word| word.key).collect()
 }
@@ -122,8 +122,11 @@ fn telling_span<'a>(
     if unit.is_code || unit.words.is_empty() || is_note(turn, unit) || is_link || is_part {
         return None;
     }
-    let text = without_opening(source.without_address(bare(whole)), turn.by_agent);
-    if text.ends_with(UNFINISHED) || text.ends_with("...") || text.chars().count() < least(text) {
+    let text = without_opening(source.without_address(bare_sentence(whole)), turn.by_agent);
+    if text.ends_with(UNFINISHED)
+        || text.ends_with("...")
+        || text.chars().count() < least_length(text)
+    {
         return None;
     }
     let heads = SentenceHeads::of(text, turn.by_agent);
@@ -146,7 +149,7 @@ fn breaks_line(turn: &SourceTurn, unit: &TurnUnit, next: &TurnUnit) -> bool {
 }
 
 /// The sentence without list and heading markers.
-fn bare(text: &str) -> &str {
+fn bare_sentence(text: &str) -> &str {
     text.trim_start_matches(['#', '*', '-', '>', '•', '+', ' ']).trim_end()
 }
 
@@ -160,7 +163,7 @@ fn without_opening(text: &str, by_agent: bool) -> &str {
         && SentenceHeads::of(&rest[..at], by_agent).small_talk > 0.0
     {
         let after = rest[at + mark.len_utf8()..].trim_start();
-        if after.chars().count() < least(after) {
+        if after.chars().count() < least_length(after) {
             break;
         }
         rest = after;
@@ -168,14 +171,14 @@ fn without_opening(text: &str, by_agent: bool) -> &str {
     rest
 }
 
-fn least(text: &str) -> usize {
+fn least_length(text: &str) -> usize {
     if text.contains(is_cjk) { MIN_CJK_CHARS } else { MIN_CHARS }
 }
 
 impl TellingSpan<'_> {
     /// The span in at most `room` characters, half as many in Chinese and Japanese: whole, or up to
     /// the end of a clause; `None` if its first clause is too long or too short.
-    pub fn shortened(&self, room: usize) -> Option<&str> {
+    pub fn shorten_to(&self, room: usize) -> Option<&str> {
         let room = if self.text.contains(is_cjk) { room / 2 } else { room };
         let mut ends: Vec<usize> = CLAUSE_ENDS
             .iter()
@@ -187,15 +190,15 @@ impl TellingSpan<'_> {
             let text = self.text[..end].trim_end_matches(STOPS);
             let is_balanced =
                 text.matches(['(', '（']).count() == text.matches([')', '）']).count();
-            let fits = (least(text)..=room).contains(&text.chars().count());
+            let fits = (least_length(text)..=room).contains(&text.chars().count());
             (fits && is_balanced).then_some(text)
         })
     }
 
     /// The speaker's name and a colon, if the span needs them: among people, and where a named
     /// person speaks of themself.
-    pub fn prefix(&self, source: &EpisodeSource) -> String {
-        let speaker = source.speaker(self.turn);
+    pub fn speaker_prefix(&self, source: &EpisodeSource) -> String {
+        let speaker = source.turn_speaker(self.turn);
         let among_people = source.turns.iter().all(|turn| !turn.by_agent);
         if speaker.is_role || !(among_people || speaks_of_self(self.text)) {
             return String::new();

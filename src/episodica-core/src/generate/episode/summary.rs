@@ -1,7 +1,7 @@
 //! L0: two or three spans that tell the episode, in order, each with its speaker.
 
-use super::content::{clip, fits};
-use super::quotation::quotation;
+use super::content::{clip_text, fits_tokens};
+use super::quotation::quote_speaker;
 use super::source::EpisodeSource;
 use super::spans::TellingSpan;
 use crate::text::Language;
@@ -15,7 +15,7 @@ const MAX_SPANS: usize = 3;
 const MAX_CHARS: usize = 160;
 
 /// Writes the summary: the best span, then others of other messages, those worth a note first.
-pub(super) fn write(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String {
+pub(super) fn write_summary(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by(|a, b| {
         let is_first = |at: usize| at == 0;
@@ -33,8 +33,8 @@ pub(super) fn write(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String
         let mut next = chosen.clone();
         next.push(at);
         next.sort_by_key(|at| spans[*at].turn.message);
-        let candidate = assembled(source, spans, &next);
-        if candidate.len() > text.len() && fits(&candidate, MAX_TOKENS) {
+        let candidate = assemble_summary(source, spans, &next);
+        if candidate.len() > text.len() && fits_tokens(&candidate, MAX_TOKENS) {
             (chosen, text) = (next, candidate);
         }
     }
@@ -48,20 +48,24 @@ fn first_words(source: &EpisodeSource) -> String {
     let text = match said {
         Some(turn) => {
             let line = turn.text.split_whitespace().collect::<Vec<_>>().join(" ");
-            quotation(&source.speaker(turn).short, &clip(&line, MAX_CHARS), turn.language)
+            quote_speaker(
+                &source.turn_speaker(turn).short,
+                &clip_text(&line, MAX_CHARS),
+                turn.language,
+            )
         }
         None => names().join(", "),
     };
-    clip(&text, MAX_TOKENS).into_owned()
+    clip_text(&text, MAX_TOKENS).into_owned()
 }
 
-fn assembled(source: &EpisodeSource, spans: &[TellingSpan<'_>], chosen: &[usize]) -> String {
+fn assemble_summary(source: &EpisodeSource, spans: &[TellingSpan<'_>], chosen: &[usize]) -> String {
     let told = chosen.iter().filter_map(|at| {
         let TellingSpan { turn, place, .. } = spans[*at];
-        let span = spans[*at].shortened(MAX_CHARS)?;
-        let dated = with_dates(span, &source.dates(turn, place, span));
+        let span = spans[*at].shorten_to(MAX_CHARS)?;
+        let dated = with_dates(span, &source.mentioned_times(turn, place, span));
         let line = dated.split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(quotation(&source.speaker(turn).short, &line, turn.language))
+        Some(quote_speaker(&source.turn_speaker(turn).short, &line, turn.language))
     });
     told.collect::<Vec<_>>().join(if source.language == Language::Chinese { "" } else { " " })
 }

@@ -11,11 +11,11 @@ const MAX_CHARS: usize = 120;
 const SHORTENED: f32 = 0.5;
 
 /// Writes the title. Without a span it is the first words that were said, or the names.
-pub(super) fn write(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String {
+pub(super) fn write_title(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String {
     let fitting = spans.iter().filter_map(|span| {
-        let prefix = span.prefix(source);
-        let text = span.shortened(MAX_CHARS.saturating_sub(prefix.chars().count()))?;
-        Some((span.score - loss(span, text), format!("{prefix}{text}")))
+        let prefix = span.speaker_prefix(source);
+        let text = span.shorten_to(MAX_CHARS.saturating_sub(prefix.chars().count()))?;
+        Some((span.score - telling_loss(span, text), format!("{prefix}{text}")))
     });
     // Of equal spans the first.
     fitting
@@ -27,7 +27,7 @@ pub(super) fn write(source: &EpisodeSource, spans: &[TellingSpan<'_>]) -> String
 }
 
 /// How much less a span tells in this form than whole.
-fn loss(span: &TellingSpan<'_>, text: &str) -> f32 {
+fn telling_loss(span: &TellingSpan<'_>, text: &str) -> f32 {
     if span.text.starts_with(text) && span.text.len() < text.len() + 8 {
         return 0.0;
     }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::lexicon::{WordClass, class_of, exact_key, key};
+use super::lexicon::{WordClass, class_of, exact_key, word_key};
 use crate::text::script::is_alphanumeric;
 use crate::text::time::TimeMention;
 use crate::text::{is_cjk, sentences};
@@ -56,10 +56,10 @@ impl TurnUnit {
 }
 
 /// Splits a text into sentences and blocks of code.
-pub(super) fn units(text: &str) -> Vec<TurnUnit> {
+pub(super) fn split_units(text: &str) -> Vec<TurnUnit> {
     let mut found: Vec<TurnUnit> = Vec::new();
     if !text.contains('\n') {
-        prose(text, 0, text.len(), &mut found);
+        split_prose(text, 0, text.len(), &mut found);
         return found;
     }
     let (mut fenced, mut at) = (false, 0);
@@ -75,7 +75,7 @@ pub(super) fn units(text: &str) -> Vec<TurnUnit> {
             }
             fenced ^= fence;
         } else if found.len() < MAX_SENTENCES {
-            prose(text, start, end, &mut found);
+            split_prose(text, start, end, &mut found);
         }
     }
     found.retain(|unit| unit.end > unit.start);
@@ -101,7 +101,7 @@ pub(in crate::generate) fn spoken_sentences(text: &str) -> Vec<SpokenSentence> {
         asks: unit.asks,
         is_speech: !unit.is_code && !unit.words.is_empty(),
     };
-    units(text).into_iter().map(sentence).collect()
+    split_units(text).into_iter().map(sentence).collect()
 }
 
 /// True for indented lines, frames of stack traces and log lines.
@@ -119,7 +119,7 @@ fn looks_like_code(line: &str) -> bool {
         || trimmed.len() > 6 && trimmed.ends_with(['{', ';']) && !trimmed.contains("; ")
 }
 
-fn prose(text: &str, start: usize, end: usize, found: &mut Vec<TurnUnit>) {
+fn split_prose(text: &str, start: usize, end: usize, found: &mut Vec<TurnUnit>) {
     for sentence in sentences(&text[start..end]) {
         if found.len() >= MAX_SENTENCES {
             return;
@@ -130,13 +130,13 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<TurnUnit>) {
             .trim_end_matches(|c: char| !is_alphanumeric(c) && c != '?' && c != '？')
             .ends_with(['?', '？'])
             || sentence.trim_end_matches(|c: char| !is_alphanumeric(c)).ends_with(['吗', '呢']);
-        found.push(TurnUnit::new(from..to, false, asks, words(text, from, to)));
+        found.push(TurnUnit::new(from..to, false, asks, unit_words(text, from, to)));
     }
 }
 
 /// Characters that belong to a word only between two letters or digits (in paths, versions,
 /// identifiers, contractions).
-fn joins(c: char) -> bool {
+fn joins_word(c: char) -> bool {
     matches!(c, '\'' | '’' | ',' | '-' | '.' | '/' | '_' | ':' | '@' | '+' | '#' | '·' | '&')
 }
 
@@ -152,7 +152,7 @@ fn is_gap(c: char) -> bool {
         || c == '”'
 }
 
-fn words(text: &str, start: usize, end: usize) -> Vec<TurnWord> {
+fn unit_words(text: &str, start: usize, end: usize) -> Vec<TurnWord> {
     let mut found: Vec<TurnWord> = Vec::with_capacity((end - start) / 6 + 1);
     let mut chars = text[start..end].char_indices().map(|(at, c)| (start + at, c)).peekable();
     let (mut breaks, mut first) = (true, true);
@@ -172,7 +172,7 @@ fn words(text: &str, start: usize, end: usize) -> Vec<TurnWord> {
                 previous = next;
                 chars.next();
             } else if !unspaced
-                && joins(next)
+                && joins_word(next)
                 && (next != ',' || previous.is_ascii_digit())
                 && text[next_at + next.len_utf8()..end]
                     .chars()
@@ -190,7 +190,7 @@ fn words(text: &str, start: usize, end: usize) -> Vec<TurnWord> {
         found.push(TurnWord {
             start: at,
             end: stop,
-            key: if unspaced || technical { exact_key(word) } else { key(word) },
+            key: if unspaced || technical { exact_key(word) } else { word_key(word) },
             class: if unspaced { WordClass::default() } else { class_of(word) },
             breaks,
             first,
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Vec<&str> {
-        words(text, 0, text.len()).iter().map(|word| &text[word.start..word.end]).collect()
+        unit_words(text, 0, text.len()).iter().map(|word| &text[word.start..word.end]).collect()
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
     fn code_is_one_unit() {
         let text = "Look:\n```rust\nfn main() {\n  run();\n}\n```\nIt fails. Why?";
         let kinds: Vec<(bool, bool)> =
-            units(text).iter().map(|unit| (unit.is_code, unit.asks)).collect();
+            split_units(text).iter().map(|unit| (unit.is_code, unit.asks)).collect();
         assert_eq!(kinds, [(false, false), (true, false), (false, false), (false, true)]);
     }
 }

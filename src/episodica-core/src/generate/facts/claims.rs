@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::embed::{CompactEmbedder, Embedder};
-use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
+use crate::generate::episode::{SpokenSentence, quote_speaker, speaker_label, spoken_sentences};
 use crate::generate::voice::{VoiceSpan, base_voice, said_by, spans, speaks_of_self, told_part};
 use crate::model::{FactQuote, MemoryKind, Message, SaidBy, person_of};
 use crate::text::heads::{ProfileSection, SentenceHeads, bare, has_name, probability};
@@ -152,7 +152,7 @@ fn candidate(
     let dated = with_dates(text, &inside.collect::<Vec<_>>());
     let line = dated.split_whitespace().collect::<Vec<_>>().join(" ");
     FactCandidate {
-        content: quotation(&speaker, &line, language),
+        content: quote_speaker(&speaker, &line, language),
         kind: span.kind,
         confidence: CONFIDENCE,
         importance: span.importance,

@@ -1,18 +1,21 @@
 //! Credentials that are carried along: in the header of a request, in an address.
 
 use super::named::{
-    MAX_VALUE, clip, ends_value, is_example, is_key, is_reference, operator, spaces,
+    MAX_VALUE, clip_text, ends_value, is_example, is_key, is_reference, leading_spaces, value_start,
 };
 use super::{FoundSecret, is_random};
 
 /// The credentials of a header after their scheme: "Authorization: Basic dXNlcjpwYXNz".
-pub(super) fn header(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+pub(super) fn header_credentials(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let is_bare = text[start..end].ends_with(' ');
     if text[..start].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
         return None;
     }
-    let mut from =
-        if is_bare { end + spaces(&text[end..]) } else { operator(text, end, false, false)?.0 };
+    let mut from = if is_bare {
+        end + leading_spaces(&text[end..])
+    } else {
+        value_start(text, end, false, false)?.0
+    };
     from += text[from..].len() - text[from..].trim_start_matches(['"', '\'', '`', '\\']).len();
     if !is_bare {
         let rest = &text[from..];
@@ -25,7 +28,7 @@ pub(super) fn header(text: &str, start: usize, end: usize) -> Option<(usize, usi
         from += text[from..].len() - text[from..].trim_start_matches("token=").len();
     }
     from += text[from..].len() - text[from..].trim_start_matches(['"', '\'']).len();
-    let rest = clip(&text[from..], 4 * MAX_VALUE);
+    let rest = clip_text(&text[from..], 4 * MAX_VALUE);
     let length = rest.find(ends_value).unwrap_or(rest.len());
     let value = rest[..length].trim_end_matches(['.', ',', ':']);
     let least = if is_bare { 20 } else { 12 };
@@ -42,13 +45,13 @@ pub(super) fn header(text: &str, start: usize, end: usize) -> Option<(usize, usi
 }
 
 /// The passwords of `scheme://user:password@host`.
-pub(super) fn addresses(text: &str, found: &mut Vec<FoundSecret>) {
+pub(super) fn address_passwords(text: &str, found: &mut Vec<FoundSecret>) {
     for at in text.match_indices("://").map(|(at, _)| at) {
         if !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric()) {
             continue;
         }
         let from = at + "://".len();
-        let rest = clip(&text[from..], MAX_VALUE);
+        let rest = clip_text(&text[from..], MAX_VALUE);
         let host = rest
             .find(|c: char| {
                 c.is_whitespace()

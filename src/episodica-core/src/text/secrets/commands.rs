@@ -3,7 +3,7 @@
 use aho_corasick::AhoCorasick;
 
 use super::FoundSecret;
-use super::named::{clip, is_example, is_reference};
+use super::named::{clip_text, is_example, is_reference};
 use crate::fork::ForkLazy;
 
 /// Where the password stands.
@@ -45,7 +45,7 @@ static FINDER: ForkLazy<AhoCorasick> = ForkLazy::new(|| {
         .expect("invariant: the commands are few and short")
 });
 
-pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
+pub(super) fn find_in_commands(text: &str, found: &mut Vec<FoundSecret>) {
     // The end of what was read for each command: no part of a text is read twice for one.
     let mut free = [0; COMMANDS.len()];
     for hit in FINDER.find_overlapping_iter(text) {
@@ -56,10 +56,10 @@ pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
         if !begins || start > hit.start() {
             continue;
         }
-        let line = clip(&text[hit.end()..], MAX_COMMAND);
+        let line = clip_text(&text[hit.end()..], MAX_COMMAND);
         let line = &line[..line.find(['\n', '|']).unwrap_or(line.len())];
         free[number] = hit.end() + line.len();
-        if let Some((from, to)) = password(line, option, place) {
+        if let Some((from, to)) = option_password(line, option, place) {
             let (start, end) = (hit.end() + from, hit.end() + to);
             found.push(FoundSecret { start, end, kind: "password" });
         }
@@ -67,8 +67,8 @@ pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
 }
 
 /// The password of an option in the words of a command.
-fn password(line: &str, option: &str, place: Place) -> Option<(usize, usize)> {
-    let words: Vec<(usize, usize)> = words(line).collect();
+fn option_password(line: &str, option: &str, place: Place) -> Option<(usize, usize)> {
+    let words: Vec<(usize, usize)> = command_words(line).collect();
     words.iter().enumerate().find_map(|(at, (start, end))| {
         let word = &line[*start..*end];
         let (mut from, mut to) = match place {
@@ -99,7 +99,7 @@ fn password(line: &str, option: &str, place: Place) -> Option<(usize, usize)> {
 }
 
 /// The words of a command; quotation marks hold spaces together.
-fn words(line: &str) -> impl Iterator<Item = (usize, usize)> {
+fn command_words(line: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = &line[at..];

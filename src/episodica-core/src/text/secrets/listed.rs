@@ -1,6 +1,6 @@
 //! Several words or codes in a row: the words of a wallet, codes for emergencies.
 
-use super::named::{MAX_VALUE, clip, operator};
+use super::named::{MAX_VALUE, clip_text, value_start};
 
 /// Numbers of words that wallets have.
 const LEAST: usize = 12;
@@ -9,10 +9,10 @@ const MOST: usize = 24;
 const MAX_GAP: usize = 12;
 
 /// The words of a wallet after the name that ends at `end`.
-pub(super) fn words(text: &str, end: usize) -> Option<(usize, usize)> {
-    let rest = clip(&text[end..], MAX_VALUE);
+pub(super) fn wallet_words(text: &str, end: usize) -> Option<(usize, usize)> {
+    let rest = clip_text(&text[end..], MAX_VALUE);
     let mut found: Vec<(usize, usize)> = Vec::new();
-    for (at, word) in pieces(rest) {
+    for (at, word) in hyphenated_pieces(rest) {
         if word.bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= 2 {
             continue;
         }
@@ -31,12 +31,12 @@ pub(super) fn words(text: &str, end: usize) -> Option<(usize, usize)> {
 }
 
 /// Two or more codes after the name that ends at `end`.
-pub(super) fn codes(text: &str, end: usize) -> Option<(usize, usize)> {
+pub(super) fn listed_codes(text: &str, end: usize) -> Option<(usize, usize)> {
     let name = end + usize::from(text[end..].starts_with('s'));
-    let (from, _) = operator(text, name, false, false)?;
-    let rest = clip(&text[from..], MAX_VALUE);
+    let (from, _) = value_start(text, name, false, false)?;
+    let rest = clip_text(&text[from..], MAX_VALUE);
     let (mut number, mut last) = (0, 0);
-    for (at, code) in pieces(rest) {
+    for (at, code) in hyphenated_pieces(rest) {
         let digits = code.bytes().filter(u8::is_ascii_digit).count();
         if !(6..=16).contains(&code.len()) || digits == 0 || digits + 8 < code.len() {
             break;
@@ -49,7 +49,7 @@ pub(super) fn codes(text: &str, end: usize) -> Option<(usize, usize)> {
 }
 
 /// The words of a text with their places: letters, digits and hyphens between other characters.
-fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn hyphenated_pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_inside = |c: char| c.is_alphanumeric() || c == '-';
     text.split(move |c: char| !is_inside(c))
         .filter(|piece| !piece.is_empty())

@@ -46,14 +46,14 @@ static RESTS: ForkLazy<Vec<std::sync::OnceLock<Regex>>> =
     ForkLazy::new(|| FORMATS.iter().map(|_| std::sync::OnceLock::new()).collect());
 
 /// The secrets of `text`, in order, without overlaps.
-pub(crate) fn secrets(text: &str) -> Vec<FoundSecret> {
+pub(crate) fn find_secrets(text: &str) -> Vec<FoundSecret> {
     let mut found = Vec::new();
-    marked(text, &mut found);
-    shapes::find(text, &mut found);
-    named::find(text, &mut found);
-    numbers::find(text, &mut found);
-    commands::find(text, &mut found);
-    tables::find(text, &mut found);
+    find_marked(text, &mut found);
+    shapes::find_shapes(text, &mut found);
+    named::find_named(text, &mut found);
+    numbers::find_numbers(text, &mut found);
+    commands::find_in_commands(text, &mut found);
+    tables::find_in_tables(text, &mut found);
     found.sort_by_key(|one| (one.start, std::cmp::Reverse(one.end)));
     let mut free = 0;
     found.retain(|one| {
@@ -71,8 +71,8 @@ pub(crate) const MASK: &str = "[secret: ";
 
 /// `text` with `[secret: github token]` in place of each secret, and their number; `None` if there
 /// is none.
-pub(crate) fn masked(text: &str) -> Option<(String, usize)> {
-    let found = secrets(text);
+pub(crate) fn masked_text(text: &str) -> Option<(String, usize)> {
+    let found = find_secrets(text);
     if found.is_empty() {
         return None;
     }
@@ -98,12 +98,12 @@ pub(crate) fn masked(text: &str) -> Option<(String, usize)> {
 /// assert_eq!(kinds, ["card number"]);
 /// ```
 pub fn mask_secrets(text: &str) -> (String, Vec<&'static str>) {
-    let kinds = secrets(text).iter().map(|one| one.kind).collect();
-    (masked(text).map_or_else(|| text.to_owned(), |(hidden, _)| hidden), kinds)
+    let kinds = find_secrets(text).iter().map(|one| one.kind).collect();
+    (masked_text(text).map_or_else(|| text.to_owned(), |(hidden, _)| hidden), kinds)
 }
 
 /// Secrets that begin as their service marks them.
-fn marked(text: &str, found: &mut Vec<FoundSecret>) {
+fn find_marked(text: &str, found: &mut Vec<FoundSecret>) {
     for hit in BEGINNINGS.find_overlapping_iter(text) {
         let (start, format) = (hit.start(), &FORMATS[hit.pattern().as_usize()]);
         if !stands_apart(text, start, format.begin) {
@@ -136,14 +136,14 @@ const MIN_ENTROPY: f32 = 2.5;
 
 /// False for placeholders.
 fn is_random(value: &str) -> bool {
-    entropy(value) >= MIN_ENTROPY.min((value.len() as f32).log2() * 0.75)
+    byte_entropy(value) >= MIN_ENTROPY.min((value.len() as f32).log2() * 0.75)
         && !["xxxx", "XXXX", "....", "****", "0000000", "1234567890"]
             .iter()
             .any(|part| value.contains(part))
 }
 
 /// Entropy of the bytes of `value`, in bits per byte.
-fn entropy(value: &str) -> f32 {
+fn byte_entropy(value: &str) -> f32 {
     let mut counts = [0_u32; 256];
     value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
     let length = value.len() as f32;

@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 use super::names::{EXAMPLES, NAMES, OTHER_NAMES, Promise};
 use super::told::{self, is_code};
 use super::words::{is_in_record, is_short_key, is_unusual};
-use super::{FoundSecret, carried, entropy, is_random, listed};
+use super::{FoundSecret, byte_entropy, carried, is_random, listed};
 use crate::fork::ForkLazy;
 use crate::text::script::is_unspaced;
 
@@ -24,20 +24,20 @@ static FINDER: ForkLazy<AhoCorasick> = ForkLazy::new(|| {
         .expect("invariant: the names are few and short")
 });
 
-pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
+pub(super) fn find_named(text: &str, found: &mut Vec<FoundSecret>) {
     for hit in FINDER.find_overlapping_iter(text) {
         let (_, promise, kind) = NAMES[hit.pattern().as_usize()];
         let value = match promise {
-            Promise::Header => carried::header(text, hit.start(), hit.end()),
-            Promise::Codes => listed::codes(text, hit.end()),
-            Promise::Phrase => listed::words(text, hit.end()),
-            _ => value(text, hit.start(), hit.end(), promise),
+            Promise::Header => carried::header_credentials(text, hit.start(), hit.end()),
+            Promise::Codes => listed::listed_codes(text, hit.end()),
+            Promise::Phrase => listed::wallet_words(text, hit.end()),
+            _ => named_value(text, hit.start(), hit.end(), promise),
         };
         if let Some((start, end)) = value {
             found.push(FoundSecret { start, end, kind });
         }
     }
-    carried::addresses(text, found);
+    carried::address_passwords(text, found);
 }
 
 /// How a value follows its name.
@@ -55,7 +55,7 @@ struct Way {
 }
 
 /// The value of the name at `start..end`, if it is a secret.
-fn value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usize, usize)> {
+fn named_value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usize, usize)> {
     let (whole, name_end) = whole_name(text, start, end)?;
     let parts = parts_of(&text[whole..name_end]);
     if parts.iter().any(|part| OTHER_NAMES.contains(&part.as_str())) {
@@ -75,22 +75,22 @@ fn value(text: &str, start: usize, end: usize, promise: Promise) -> Option<(usiz
         value_at(text, Way { name: whole, from, is_told, is_flag, is_tag, promise })
     };
     let is_beside = matches!(promise, Promise::Entry | Promise::Digits(..));
-    let near = operator(text, name_end, is_flag, is_tag)
-        .or_else(|| is_beside.then(|| beside(text, name_end)).flatten());
+    let near = value_start(text, name_end, is_flag, is_tag)
+        .or_else(|| is_beside.then(|| spaced_value(text, name_end)).flatten());
     near.and_then(sought).or_else(|| {
         let may_be_far = match promise {
             Promise::Password => !is_flag && !is_tag,
             Promise::Pin(..) => text[start..end].ends_with(is_unspaced),
             _ => false,
         };
-        let places = if may_be_far { told::places(text, name_end) } else { Vec::new() };
+        let places = if may_be_far { told::password_starts(text, name_end) } else { Vec::new() };
         places.into_iter().find_map(|from| sought((from, true)))
     })
 }
 
 /// A value after a space alone: "wifi pw kestrel99", "account number 5512009".
-fn beside(text: &str, end: usize) -> Option<(usize, bool)> {
-    let gap = spaces(&text[end..]);
+fn spaced_value(text: &str, end: usize) -> Option<(usize, bool)> {
+    let gap = leading_spaces(&text[end..]);
     (gap > 0).then_some((end + gap, true))
 }
 
@@ -99,17 +99,18 @@ fn value_at(text: &str, way: Way) -> Option<(usize, usize)> {
     let Way { from, is_told, promise, .. } = way;
     let quote = text[from..].chars().next().filter(|c| matches!(c, '"' | '\'' | '`' | '“' | '「'));
     let begin = from + quote.map_or(0, char::len_utf8);
-    let rest = clip(&text[begin..], MAX_VALUE);
+    let rest = clip_text(&text[begin..], MAX_VALUE);
     let length = match quote {
         Some(open) => {
-            let close = closing(open);
+            let close = closing_mark(open);
             rest.find(|c: char| c == close || c == '\\' || c.is_whitespace())?
         }
         None => bare_length(rest, text[..way.name].ends_with(['?', '&']))?,
     };
     let value = &rest[..length];
     let behind = rest[length..].chars().next();
-    let is_whole = quote.is_none_or(|open| behind == Some(closing(open)) || behind == Some('\\'));
+    let is_whole =
+        quote.is_none_or(|open| behind == Some(closing_mark(open)) || behind == Some('\\'));
     // `password=UserPassword)` and `password: UserPassword` are code.
     let is_assigned = text[..from].trim_end().ends_with(['=', '>']);
     let is_set =
@@ -141,7 +142,7 @@ fn value_at(text: &str, way: Way) -> Option<(usize, usize)> {
 }
 
 /// The mark that closes a quotation.
-fn closing(open: char) -> char {
+fn closing_mark(open: char) -> char {
     match open {
         '“' => '”',
         '「' => '」',
@@ -247,7 +248,7 @@ fn whole_name(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let before = clip_end(&text[..start], 32);
     let front = before.len() - before.trim_end_matches(is_name).len();
-    let after = clip(&text[end..], 32);
+    let after = clip_text(&text[end..], 32);
     let tail = &after[..after.find(|c| !is_name(c)).unwrap_or(after.len())];
     let first = text[start..].chars().next()?;
     let joined = |before: Option<char>, next: Option<char>| match (before, next) {
@@ -268,7 +269,7 @@ fn whole_name(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
 
 /// Where the value begins after the name that ends at `end`, and whether words lead to it: `=`,
 /// `": "`, " is ".
-pub(super) fn operator(
+pub(super) fn value_start(
     text: &str,
     end: usize,
     is_flag: bool,
@@ -276,12 +277,12 @@ pub(super) fn operator(
 ) -> Option<(usize, bool)> {
     let rest = &text[end..];
     let after_name = rest.trim_start_matches(['"', '\'', '`', '\\', ']', '*', ')']);
-    let gap = spaces(after_name);
+    let gap = leading_spaces(after_name);
     let mut bare = &after_name[gap..];
     // `<add key="DbPassword" value="…"/>`, `define('DB_PASSWORD', '…')`
     if after_name.len() < rest.len() {
         bare = bare.strip_prefix("value").unwrap_or(bare);
-        let listed = bare.strip_prefix(',').map(|value| &value[spaces(value)..]);
+        let listed = bare.strip_prefix(',').map(|value| &value[leading_spaces(value)..]);
         if let Some(value) = listed.filter(|value| value.starts_with(['"', '\''])) {
             return Some((text.len() - value.len(), false));
         }
@@ -291,13 +292,16 @@ pub(super) fn operator(
             if value.starts_with('=') || value.starts_with('~') {
                 return None;
             }
-            return Some((text.len() - value.len() + spaces(value) + escapes(value), false));
+            return Some((
+                text.len() - value.len() + leading_spaces(value) + escape_length(value),
+                false,
+            ));
         }
     }
     for sign in [":", "：", "→", "->", "- ", "– "] {
         if let Some(value) = bare.strip_prefix(sign) {
             let value = value.strip_prefix('\n').unwrap_or(value);
-            let at = text.len() - value.len() + spaces(value) + escapes(value);
+            let at = text.len() - value.len() + leading_spaces(value) + escape_length(value);
             return (!value.starts_with(':')).then_some((at, sign.len() > 1 && sign != "："));
         }
     }
@@ -310,19 +314,19 @@ pub(super) fn operator(
         .filter_map(|word| bare.strip_prefix(word))
         .find(|value| value.starts_with([' ', '\t']));
     if let Some(value) = told {
-        return Some((text.len() - value.len() + spaces(value), true));
+        return Some((text.len() - value.len() + leading_spaces(value), true));
     }
     (is_flag && gap > 0).then_some((text.len() - bare.len(), false))
 }
 
 /// Number of spaces at the start of `text`, at most four.
-pub(super) fn spaces(text: &str) -> usize {
+pub(super) fn leading_spaces(text: &str) -> usize {
     text.bytes().take(4).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// Length of a backslash after the spaces, before a quotation mark: JSON in JSON.
-fn escapes(text: &str) -> usize {
-    usize::from(text[spaces(text)..].starts_with("\\\""))
+fn escape_length(text: &str) -> usize {
+    usize::from(text[leading_spaces(text)..].starts_with("\\\""))
 }
 
 /// A character after an unquoted value.
@@ -395,7 +399,7 @@ pub(super) fn is_key(value: &str) -> bool {
         && value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
         && !pieces().all(is_plain)
-        && entropy(value) >= 3.0
+        && byte_entropy(value) >= 3.0
         && is_random(value)
         && !is_reference(value)
         && !is_example(value)
@@ -440,7 +444,7 @@ pub(super) fn is_example(value: &str) -> bool {
 }
 
 /// The first `bytes` of `text`, up to a character.
-pub(super) fn clip(text: &str, bytes: usize) -> &str {
+pub(super) fn clip_text(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -9,21 +9,21 @@ const IBAN_LENGTHS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21
     PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22\
     VG24XK20YE30";
 
-pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
+pub(super) fn find_numbers(text: &str, found: &mut Vec<FoundSecret>) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let apart = at == 0 || !joins(bytes[at - 1]);
+        let apart = at == 0 || !joins_word(bytes[at - 1]);
         if apart && bytes[at].is_ascii_digit() {
             let end = run_end(bytes, at, |byte| byte.is_ascii_digit());
-            if let Some(end) = card(bytes, at, end) {
+            if let Some(end) = card_end(bytes, at, end) {
                 found.push(FoundSecret { start: at, end, kind: "card number" });
                 at = end;
                 continue;
             }
             at = end;
         } else if apart && bytes[at].is_ascii_uppercase() {
-            match iban(bytes, at) {
+            match iban_end(bytes, at) {
                 Some(end) => {
                     found.push(FoundSecret { start: at, end, kind: "iban" });
                     at = end;
@@ -37,7 +37,7 @@ pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
 }
 
 /// Before or after these a number is a part of a longer word, a path or a fraction.
-fn joins(byte: u8) -> bool {
+fn joins_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'#' | b'@')
 }
 
@@ -47,7 +47,7 @@ fn run_end(bytes: &[u8], start: usize, inside: impl Fn(u8) -> bool) -> usize {
 
 /// The end of the card number that begins at `start`, whose first digits end at `end`: digits
 /// without a gap, or in the groups in which cards print them.
-fn card(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
+fn card_end(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
     let mut digits = bytes[start..end].to_vec();
     let mut last = end;
     if digits.len() == 4 {
@@ -79,7 +79,7 @@ fn card(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
             || matches!(byte, b'_' | b'-' | b'/' | b'@')
             || *byte == b'.' && bytes.get(last + 1).is_some_and(u8::is_ascii_digit)
     });
-    (ends && is_issued(&digits) && luhn(&digits) && !repeats(&digits)).then_some(last)
+    (ends && is_issued(&digits) && passes_luhn(&digits) && !is_repeated(&digits)).then_some(last)
 }
 
 /// Whether an issuer has cards that begin with these digits and are as long.
@@ -106,7 +106,7 @@ fn is_issued(digits: &[u8]) -> bool {
 }
 
 /// The check of Luhn.
-fn luhn(digits: &[u8]) -> bool {
+fn passes_luhn(digits: &[u8]) -> bool {
     let weighed = digits.iter().rev().enumerate().map(|(at, digit)| {
         let digit = u32::from(digit - b'0');
         match (at % 2, digit) {
@@ -119,12 +119,12 @@ fn luhn(digits: &[u8]) -> bool {
 }
 
 /// True for one digit over and over.
-fn repeats(digits: &[u8]) -> bool {
+fn is_repeated(digits: &[u8]) -> bool {
     digits.iter().all(|digit| *digit == digits[0])
 }
 
 /// The end of the IBAN that begins at `start`, in one piece or in groups of four.
-fn iban(bytes: &[u8], start: usize) -> Option<usize> {
+fn iban_end(bytes: &[u8], start: usize) -> Option<usize> {
     let country = std::str::from_utf8(bytes.get(start..start + 2)?).ok()?;
     let check = bytes.get(start + 2..start + 4)?;
     if !check.iter().all(u8::is_ascii_digit) {
@@ -145,11 +145,11 @@ fn iban(bytes: &[u8], start: usize) -> Option<usize> {
         at += 1;
     }
     let ends = !bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    (ends && remainder(&letters) == 1).then_some(at)
+    (ends && iban_remainder(&letters) == 1).then_some(at)
 }
 
 /// The number that the letters spell, after the first four are moved to the end, modulo 97.
-fn remainder(letters: &[u8]) -> u32 {
+fn iban_remainder(letters: &[u8]) -> u32 {
     letters[4..].iter().chain(&letters[..4]).fold(0, |sum, letter| match letter {
         b'0'..=b'9' => (sum * 10 + u32::from(letter - b'0')) % 97,
         _ => (sum * 100 + u32::from(letter - b'A') + 10) % 97,

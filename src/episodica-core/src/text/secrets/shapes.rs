@@ -31,21 +31,21 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~' | ':' | '=')
 }
 
-pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
-    armour(text, found);
+pub(super) fn find_shapes(text: &str, found: &mut Vec<FoundSecret>) {
+    find_armour(text, found);
     let mut at = 0;
     for piece in text.split(|c: char| !is_word(c)) {
         let start = at;
         at += piece.len();
         at += text[at..].chars().next().map_or(0, char::len_utf8);
         if (20..=8_192).contains(&piece.len()) {
-            word(piece, start, found);
+            find_word(piece, start, found);
         }
     }
 }
 
 /// A word, or the value after `name=` or `name:`, by its form.
-fn word(piece: &str, start: usize, found: &mut Vec<FoundSecret>) {
+fn find_word(piece: &str, start: usize, found: &mut Vec<FoundSecret>) {
     let has = |part: &str| piece.contains(part);
     if !(has("eyJ") || has(":AA") || has("Q~") || has("-us") || has(".atlasv1.") || has_dots(piece))
     {
@@ -70,7 +70,7 @@ fn has_dots(piece: &str) -> bool {
 }
 
 /// Private keys between lines of dashes. Without its end, a key ends with its last line of code.
-fn armour(text: &str, found: &mut Vec<FoundSecret>) {
+fn find_armour(text: &str, found: &mut Vec<FoundSecret>) {
     let mut free = 0;
     for start in text.match_indices(ARMOUR).map(|(at, _)| at) {
         if start < free {

@@ -17,7 +17,7 @@ struct Table {
     column: usize,
 }
 
-pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
+pub(super) fn find_in_tables(text: &str, found: &mut Vec<FoundSecret>) {
     let mut table: Option<Table> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -39,14 +39,14 @@ pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
                 continue;
             }
         }
-        table = header(row);
+        table = table_header(row);
     }
 }
 
 /// The table under a row with the name of a password in a cell of its own.
-fn header(row: &str) -> Option<Table> {
+fn table_header(row: &str) -> Option<Table> {
     let mark = MARKS.into_iter().find(|mark| row.contains(*mark))?;
-    let cells: Vec<&str> = row.split(mark).take(MAX_CELLS + 1).map(bare).collect();
+    let cells: Vec<&str> = row.split(mark).take(MAX_CELLS + 1).map(bare_cell).collect();
     // No "your name, password, and ID."
     let is_short = |cell: &&str| {
         cell.len() <= MAX_NAME && cell.split(' ').count() <= 2 && !cell.ends_with(['.', '!', '?'])
@@ -62,7 +62,7 @@ fn header(row: &str) -> Option<Table> {
     Some(Table { mark, cells: cells.len(), column })
 }
 
-fn bare(cell: &str) -> &str {
+fn bare_cell(cell: &str) -> &str {
     cell.trim_matches(|c: char| " \t`\"'*".contains(c))
 }
 

@@ -1,6 +1,6 @@
 //! Forms of secrets that must be found, and texts that hold none.
 
-use super::{masked, secrets};
+use super::{find_secrets, masked_text};
 
 /// The example with random characters in place of its braces.
 fn filled(example: &str, state: &mut u64) -> String {
@@ -49,11 +49,11 @@ fn every_form_is_found_whole_in_every_place() {
         {
             let secret = filled(example, &mut state);
             let text = format!("{}{secret}{}", frame.0, frame.1);
-            let found = secrets(&text);
+            let found = find_secrets(&text);
             assert_eq!(found.len(), 1, "{text}: {found:?}");
             assert_eq!(found[0].kind, kind, "{text}");
             // Nothing random of the secret is left.
-            let (shown, number) = masked(&text).expect("a secret");
+            let (shown, number) = masked_text(&text).expect("a secret");
             assert_eq!(number, 1);
             let left = shown.replace(&format!("[secret: {kind}]"), "");
             for piece in secret.split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -222,7 +222,7 @@ fn talk_and_code_and_ids_hold_no_secrets() {
         "docker run -p 8080:80 nginx, mkdir -p kestrelmoor",
         "password: Reset your password by mail",
     ] {
-        assert_eq!(masked(text), None, "{text}");
+        assert_eq!(masked_text(text), None, "{text}");
     }
 }
 
@@ -248,6 +248,6 @@ fn reading_is_linear_in_the_length() {
         "user=a password=kestrelmoor;",
     ] {
         let text = piece.repeat(400_000 / piece.len());
-        assert!(secrets(&text).len() <= text.len());
+        assert!(find_secrets(&text).len() <= text.len());
     }
 }

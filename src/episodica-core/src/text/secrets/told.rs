@@ -1,6 +1,6 @@
 //! Passwords that a few words lead to: "the password for the wifi is tulip42x", "密码改成 887766".
 
-use super::named::{TELLS, clip, parts_of};
+use super::named::{TELLS, clip_text, parts_of};
 use super::names::OTHER_NAMES;
 use crate::text::script::is_unspaced;
 
@@ -12,8 +12,8 @@ const MAX_BEHIND: usize = 3;
 const MAX_LETTERS: usize = 6;
 
 /// Where a password may begin after the name that ends at `end`, within the same clause.
-pub(super) fn places(text: &str, end: usize) -> Vec<usize> {
-    let rest = clip(&text[end..], MAX_WAY);
+pub(super) fn password_starts(text: &str, end: usize) -> Vec<usize> {
+    let rest = clip_text(&text[end..], MAX_WAY);
     let letters = rest.trim_start_matches(' ').chars().take_while(|c| is_unspaced(*c)).count();
     if letters > 0 {
         let value = rest.trim_start_matches(|c| c == ' ' || is_unspaced(c));

@@ -1,7 +1,7 @@
 //! Passwords that are words, by the place in which they stand.
 
-use super::named::{clip, clip_end, is_example, is_reference};
-use super::{entropy, is_random};
+use super::named::{clip_end, clip_text, is_example, is_reference};
+use super::{byte_entropy, is_random};
 use crate::text::count_tokens;
 
 /// Bytes around a value in which other names and values may stand.
@@ -34,7 +34,7 @@ pub(super) fn is_short_key(value: &str, is_quoted: bool) -> bool {
     (10..=128).contains(&value.len())
         && turns >= 4
         && value.chars().all(is_of_key)
-        && entropy(value) >= 2.8
+        && byte_entropy(value) >= 2.8
         && is_random(value)
         && !is_reference(value)
         && !is_example(value)
@@ -52,7 +52,7 @@ pub(super) fn is_in_record(text: &str, start: usize, end: usize) -> bool {
         |word: &&str| word.find([':', '=', '：']).is_some_and(|at| at > 0 && at + 1 < word.len());
     let is_named = words.first().is_some_and(has_pair)
         || words.get(1).is_some_and(|word| word.ends_with([':', '：', '=']) && word.len() > 1);
-    let next = clip(&text[end..], MAX_AROUND);
+    let next = clip_text(&text[end..], MAX_AROUND);
     let after = next.split_once('\n').map_or("", |(_, after)| after);
     is_named
         || earlier.rsplit('\n').next().is_some_and(is_pair)

@@ -261,7 +261,7 @@ impl MatchPlace<'_, '_> {
     }
 
     pub(super) fn group(&self, name: &str) -> Option<&str> {
-        self.found.group(name)
+        self.found.named_group(name)
     }
 
     pub(super) fn number<T: std::str::FromStr>(&self, group: &str) -> Option<T> {

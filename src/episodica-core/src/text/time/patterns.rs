@@ -237,7 +237,7 @@ impl DatePatterns {
     /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
         let mut matches: Vec<(TextMatch<'_>, PatternMeaning)> = Vec::new();
-        for (expression, meaning) in self.patterns.candidates(text) {
+        for (expression, meaning) in self.patterns.candidate_expressions(text) {
             matches.extend(expression.find_all(text).map(|found| (found, *meaning)));
         }
         let place = |found: &TextMatch<'_>| {

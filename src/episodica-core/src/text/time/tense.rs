@@ -252,7 +252,7 @@ impl TenseReader {
         text: &'s str,
         arranged: Option<TimeLean>,
     ) -> impl Iterator<Item = TimeLean> + 's {
-        self.signs.find(text).filter_map(move |sign| match self.meanings[sign]? {
+        self.signs.find_patterns(text).filter_map(move |sign| match self.meanings[sign]? {
             SignMeaning::Tense(lean) => Some(lean),
             SignMeaning::Arranged => arranged,
         })
