@@ -111,7 +111,7 @@ fn rules_for_the_assistant_stand_in_the_profile() {
 }
 
 /// The words that are quoted of a text.
-fn quoted(text: &str) -> Vec<String> {
+fn quoted_words(text: &str) -> Vec<String> {
     let message = said(0, "user", Some("Mira"), "2024-03-11T09:30:00+01:00", text);
     let found = extract_quotes(&[message], &MemoryConfig::default()).candidates;
     found.into_iter().filter_map(|one| Some(one.quote?.text)).collect()
@@ -125,17 +125,17 @@ fn a_number_or_name_after_a_line_is_quoted_with_it() {
         "Meine Schwester ist Tierärztin. Die Nummer ist 030 5550 19.",
         "Mi hermana es veterinaria. Su teléfono es el 91 555 77 01.",
     ] {
-        assert_eq!(quoted(text), [text], "{text}");
+        assert_eq!(quoted_words(text), [text], "{text}");
     }
     // Words that tell nothing are left out, and no line begins with them.
     for (text, line) in [
         ("I live in Leeds. It was 5 degrees, haha!", "I live in Leeds."),
         ("I get it, Sam. I moved there in 2019.", "I moved there in 2019."),
     ] {
-        assert_eq!(quoted(text), [line], "{text}");
+        assert_eq!(quoted_words(text), [line], "{text}");
     }
     let joined = "I have two cats. I've had them since 2019.";
-    assert_eq!(quoted(joined), [joined]);
+    assert_eq!(quoted_words(joined), [joined]);
 }
 
 #[test]
