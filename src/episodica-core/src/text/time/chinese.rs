@@ -121,6 +121,10 @@ impl<'t> ChinesePosition<'t> {
         self.before.is_some_and(|before| any.contains(before))
     }
 
+    fn comes_after(&self, word: &str) -> bool {
+        self.text[..self.start].ends_with(word)
+    }
+
     fn mention(&self, first: char) -> Option<ChineseMatch> {
         match first {
             '昨' | '今' | '明' | '大' | '前' | '后' | '後' | '去' => self
@@ -164,8 +168,9 @@ impl<'t> ChinesePosition<'t> {
             }
             // Japanese 一昨日 is the day before yesterday.
             -1 => self.text[..self.start].ends_with('一'),
-            -2 => self.follows("以之目从從提面当當天年月周午"),
-            2 => self.follows("以之然最今随隨先天年月周午"),
+            // 明后天 is one of two days.
+            -2 => self.follows("以之目从從提面当當天年月周午昨") && !self.comes_after("昨天"),
+            2 => self.follows("以之然最今明随隨先天年月周午") && !self.comes_after("明天"),
             _ => false,
         };
         if foreign {
@@ -233,7 +238,7 @@ impl<'t> ChinesePosition<'t> {
         };
         if repeats > 2
             || step == 0 && repeats > 1
-            || matches!(first, '上' | '下') && self.follows("早晚以网網路马馬身桌楼樓地线線")
+            || matches!(first, '上' | '下') && self.follows("上下早晚以网網路马馬身桌楼樓地线線")
         {
             return None;
         }

@@ -110,14 +110,6 @@ impl MatchPlace<'_, '_> {
         Some(found.sure(!is_ahead || self.clear_lean(DateReach::Week) != TimeLean::Past))
     }
 
-    /// "Five years ago today": the same day of the calendar.
-    pub(super) fn ago_to_the_day(&self) -> Option<DateMatch> {
-        let back = self.count("n").filter(|count| *count != FEW)?.checked_neg()?;
-        let day = self.same_day(self.named_unit()?, back)?;
-        let today = self.group("today")?.eq_ignore_ascii_case("today");
-        calendar::add_days(day, if today { 0 } else { -1 }).map(DateMatch::day)
-    }
-
     /// The days from some units ago until today, or from today on.
     pub(super) fn rolling(&self, direction: i64) -> Option<DateMatch> {
         let unit = self.named_unit()?;

@@ -37,15 +37,13 @@ pub(super) enum PatternMeaning {
     In,
     /// As `In`, in words that may also express a duration.
     InUnits,
-    /// "Five years ago today".
-    AgoToTheDay,
     /// The range of `{n}` `{unit}` (of one `{unit}` if the pattern has no `{n}`) that ends today
     /// (-1) or begins today (1).
     Rolling(i64),
     Weekday(NamedStep),
     /// `{wd}` of the week this many weeks away.
     WeekdayOf(i64),
-    /// This many weeks after the next `{wd}`.
+    /// This many weeks, or `{n}`, after the next `{wd}`.
     WeekdayAnd(i64),
     /// This many weeks before the last `{wd}`.
     WeekdayAgo(i64),

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use super::calendar::{self, CalendarUnit, Days, TimeLean};
-use super::grammar::{NamedStep, PatternMeaning};
+use super::grammar::{FEW, NamedStep, PatternMeaning};
 use super::mention::{DateGrain, NamedDates};
 use super::patterns::DatePatterns;
 use super::tense::{DateReach, SENTENCE_ENDS};
@@ -121,7 +121,6 @@ impl MatchPlace<'_, '_> {
                 TimeLean::Future => self.counted(1),
                 TimeLean::Unknown => self.counted(1).map(|found| found.sure(false)),
             },
-            PatternMeaning::AgoToTheDay => self.ago_to_the_day(),
             PatternMeaning::Rolling(direction) => self.rolling(direction),
             PatternMeaning::Weekday(step) => self.weekday(step),
             PatternMeaning::WeekdayOf(week) => {
@@ -129,7 +128,9 @@ impl MatchPlace<'_, '_> {
             }
             PatternMeaning::WeekdayAnd(weeks) => {
                 let next = calendar::weekday_after(today, self.named_weekday()?, 1)?;
-                calendar::add_days(next, 7 * weeks).map(DateMatch::day)
+                let weeks = self.count("n").unwrap_or(weeks);
+                let day = calendar::add_days(next, weeks.checked_mul(7)?).map(DateMatch::day)?;
+                Some(day.sure(weeks != FEW))
             }
             PatternMeaning::WeekdayAgo(weeks) => {
                 let last = calendar::weekday_before(today, self.named_weekday()?)?;

@@ -18,6 +18,7 @@ mod chinese_spans;
 mod counted;
 mod grammar;
 mod holidays;
+mod joined;
 mod languages;
 mod lunar;
 mod meaning;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use jiff::civil::Date;
 
 use super::calendar;
+use super::joined::{Joined, Neighbours};
 use super::mention::{DateGrain, NamedDates, TimeMention};
 use super::tense::SENTENCE_ENDS;
 
@@ -25,18 +26,26 @@ const QUOTES: [(char, &str); 8] = [
     ('《', "》"),
 ];
 
-/// Joins dates with the years next to them, gives days without a month the month named before, and
+/// Joins dates with what is next to them, gives days without a month the month named before, and
 /// marks as uncertain what another date or a quotation makes doubtful.
 pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
     let mut at = 1;
     while at < found.len() {
-        match with_year(text, &found[at - 1], &found[at]) {
-            Some(joined) => {
+        let (first, second) = (&found[at - 1], &found[at]);
+        let pair = || Neighbours { text, today, first, second }.together();
+        match with_year(text, first, second).map(Joined::One).or_else(pair) {
+            Some(Joined::One(joined)) => {
                 found[at - 1] = joined;
                 found.remove(at);
+                continue;
             }
-            None => at += 1,
+            Some(Joined::Sure(first, second)) => {
+                found[at - 1].confident &= first;
+                found[at].confident &= second;
+            }
+            None => {}
         }
+        at += 1;
     }
     for at in 0..found.len() {
         let (before, rest) = found.split_at_mut(at);

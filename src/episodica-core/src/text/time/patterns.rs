@@ -62,7 +62,7 @@ const BEGINNING_OF: &str = r"^ (?:of|des|der|dieses|del?|du)\b|^ d['’]";
 const BEGINNING_IN: &str = concat!(
     r"^ (?:in|im|en|before|vor|antes de|avant|after|nach|después de|après) ",
     r"(?:(?:the|dem|der|den|la|el|le|l['’]|last|next|letzten|nächsten|diesem) ?){0,2}",
-    r"(?:{mon}|{season}|{feast})\b",
+    r"(?:{mon}|{season}|{feast})\b|^ (?:in|im|en) (?:(?:the|dem|der|el|la|le) )?{unit}\b",
 );
 /// Words after a day that count it from another one: "le lundi suivant".
 const FOLLOWING: &str = r"^ (?:suivante?|siguiente|darauf|danach|d['’]après|thereafter)\b";
@@ -88,7 +88,7 @@ pub(super) struct DatePatterns {
     pub listed_before: TextExpression,
     pub listed_after: TextExpression,
     pub range_goes_on: TextExpression,
-    steps: TextExpression,
+    pub steps: TextExpression,
     begins_of: TextExpression,
     begins_in: TextExpression,
     following: TextExpression,

@@ -249,7 +249,6 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("a year and a half (?:ago|back)", PatternMeaning::MonthsAway(-18)),
         ("half a decade ago", PatternMeaning::MonthsAway(-60)),
         ("in half a year", PatternMeaning::MonthsAway(6)),
-        ("{n} {unit} ago (?P<today>today|yesterday)", PatternMeaning::AgoToTheDay),
         ("{n} {unit} (?:ago|back)", PatternMeaning::Ago),
         ("{n}(?: or | to | ?[-–] ?){n2} {unit} ago", PatternMeaning::Ago),
         ("in {n} {unit}(?:['’]s?)?(?: time)?", PatternMeaning::InUnits),
@@ -281,6 +280,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:two weeks|a fortnight) (?:(?:on|from|this|this coming) )?{wd}",
             PatternMeaning::WeekdayAnd(2),
         ),
+        ("{n} weeks from {wd}", PatternMeaning::WeekdayAnd(1)),
         ("{wd} fortnight", PatternMeaning::WeekdayAnd(2)),
         ("a week last {wd}", PatternMeaning::WeekdayAgo(1)),
         ("(?:the )?{wd} before last", PatternMeaning::WeekdayAgo(1)),
@@ -393,6 +393,10 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::DayOfMonth,
         ),
         ("the {d} of (?:the )?(?P<step>last|this|next) month", PatternMeaning::DayOfMonth),
+        ("the {d} of the month after next", PatternMeaning::DayOfMonthAway(2)),
+        ("the {d} of the month before last", PatternMeaning::DayOfMonthAway(-2)),
+        ("last month,? on the {d}", PatternMeaning::DayOfMonthAway(-1)),
+        ("next month,? on the {d}", PatternMeaning::DayOfMonthAway(1)),
         (
             "(?:(?:in|all|whole of|since|during|until|till|through|throughout|around|by|before|\
              after) \
@@ -452,6 +456,8 @@ another|other|an?|girl|my|our|your|his|her|their) (?:{anywd})$",
         r"(?:twenty|thirty|forty|fifty|hundred|thousand)[- ]\w+ \w+ (?:ago|back|from now)$",
         r"(?:one|(?:second|third|next)[ -](?:to|from)[ -](?:the )?) ?last .*$",
         "the next (?:{anywd})$",
+        // It counts from a day that may be this or another one: "three weeks on Monday".
+        r"(?:week|fortnight|month|year)s? (?:on|after|before|from|last) (?:next )?(?:{anywd})$",
         "(?:following|penultimate|final|first|second|third|fourth|fifth|only|same) (?:{anywd})$",
         r"(?:new|happy|merry|the|my|our) new year['’]?s?$",
         r"(?:every|each|most|almost every) (?:\w+ )?{feast}$",

@@ -64,7 +64,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"(?:auf|um|ein|an|aus|ab|zu|weg|mit|vor|nach|her|hin|los|zurück|zusammen|weiter|fest|",
         r"kennen|statt|teil|weh|frei|krank|bei|durch|heim|rein|raus|runter|hoch|kaputt|",
         r"fertig)?ge\p{Ll}{2,}(?:t|en|an)|\p{Ll}{3,}iert|(?:ver|er|ent|zer|miss|be|über|unter|",
-        r"wieder)\p{Ll}{2,}(?:t|en)|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
+        r"wieder)\p{Ll}{2,}(?:t|en)|\p{Ll}+gemacht|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
     ),
     irregular: "",
     personal: "ich|wir|er|sie|mein\\w*|unser\\w*|mich|mir|uns|du|dein\\w*",
@@ -155,22 +155,24 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         // "Acht Tage" from a named day are a week, otherwise seven or eight days.
         ("heute in (?:acht|8) tagen", PatternMeaning::Day(7)),
         ("heute vor (?:acht|8) tagen", PatternMeaning::Day(-7)),
-        ("heute vor (?:vierzehn|14) tagen", PatternMeaning::Day(-14)),
+        ("heute vor {n} (?P<unit>tage?n?)", PatternMeaning::Ago),
+        ("heute in {n} (?P<unit>tage?n?)", PatternMeaning::InUnits),
         ("morgen in (?:acht|8) tagen", PatternMeaning::Day(8)),
         ("morgen in (?:vierzehn|14) tagen", PatternMeaning::Day(15)),
         ("vor acht tagen", PatternMeaning::WeeksAway(-1)),
         ("in acht tagen", PatternMeaning::InWeeks(1)),
-        ("heute in {n} {unit}", PatternMeaning::InUnits),
         (
             "heute(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?",
             PatternMeaning::Day(0),
         ),
         ("letzte nacht", PatternMeaning::Day(-1)),
+        // The night belongs to two days; its name is that of the later one.
+        (
+            "nacht (?:vo[nm] {anywd} )?(?:auf|zu|zum) {wd}",
+            PatternMeaning::Weekday(NamedStep::Tense),
+        ),
         ("überübermorgen", PatternMeaning::Day(3)),
         ("übermorgen(?: abend| früh| nachmittag| mittag| vormittag)?", PatternMeaning::Day(2)),
-        ("morgen in einer woche", PatternMeaning::Day(8)),
-        ("heute in einer woche", PatternMeaning::Day(7)),
-        ("heute in (?:zwei|2) wochen", PatternMeaning::Day(14)),
         ("morgen(?: abend| früh| nachmittag| mittag| vormittag)?", PatternMeaning::Tomorrow),
         (
             "(?:vor|vor etwa|vor ungefähr|vor rund|vor ca\\.|vor gut|vor knapp|vor über|vor mehr \
@@ -268,6 +270,24 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::Date,
         ),
         ("(?:am|zum|bis zum|vom|seit dem|ab dem) {d}\\.", PatternMeaning::DayOfMonth),
+        (
+            "(?:(?:am|zum|bis zum|vom|seit dem|ab dem|den|der) )?{d}\\. (?:des )?(?:letzten|\
+             vorigen|vergangenen) monats",
+            PatternMeaning::DayOfMonthAway(-1),
+        ),
+        (
+            "(?:(?:am|zum|bis zum|vom|seit dem|ab dem|den|der) )?{d}\\. dieses monats",
+            PatternMeaning::DayOfMonthAway(0),
+        ),
+        (
+            "(?:(?:am|zum|bis zum|vom|seit dem|ab dem|den|der) )?{d}\\. (?:des )?(?:nächsten|\
+             kommenden) monats",
+            PatternMeaning::DayOfMonthAway(1),
+        ),
+        ("(?:letzten|vergangenen) monat,? am {d}\\.", PatternMeaning::DayOfMonthAway(-1)),
+        ("diesen monat,? am {d}\\.", PatternMeaning::DayOfMonthAway(0)),
+        ("(?:nächsten|kommenden) monat,? am {d}\\.", PatternMeaning::DayOfMonthAway(1)),
+        ("übernächsten monat,? am {d}\\.", PatternMeaning::DayOfMonthAway(2)),
         ("(?:(?:am|bis|ab|seit|vom) )?{wd},? (?:de[nmr] |am )?{d}\\.", PatternMeaning::DayOfMonth),
         ("(?P<part>anfang|mitte|ende) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
         (
