@@ -102,7 +102,9 @@ class Change(_OfMemory):
         side
             ``"new"``: the earlier fact ends when the later words were said. ``"old"``: the later
             words never held, their fact ends when it began. ``"both"``: neither ends. After
-            ``"old"`` and ``"both"`` contexts no longer mark the earlier words.
+            ``"old"`` and ``"both"`` contexts no longer mark the earlier words. A fact ends whole;
+            what it says besides stays in its message, and in the profile below the kept words. A
+            fact of several sentences, one of which is in the change, stays open.
 
         Raises
         ------

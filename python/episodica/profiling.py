@@ -85,17 +85,24 @@ def profile_of(
             kept[category].append(fact)
         else:
             left_out[category] = left_out.get(category, 0) + 1
+    # What was decided against stands below the words that were kept: they may not tell all of it.
+    decided = (
+        fact
+        for fact in facts
+        if not fact.is_current and fact.quote and fact.memory_id in followed.whole
+    )
+    told = [*(one for found in kept.values() for one in found), *decided]
     corrected = _corrected(quotes, followed)
     lines: dict[str, list[ProfileLine]] = {kind: [] for kind in rooms}
-    for first, *earlier in _groups((one for found in kept.values() for one in found), followed):
+    for first, *earlier in _groups(told, followed):
         told_of = _history(user, first, ended, revisions)
         line = ProfileLine(first, told_of, tuple(earlier), corrected.get(first.memory_id))
         lines[places[first.memory_id]].append(line)
     sections = {kind: tuple(found) for kind, found in lines.items() if found}
-    told = [line.content for lines in sections.values() for line in lines]
+    shown = [line.content for lines in sections.values() for line in lines]
     named = next((fact.speaker for fact in current if fact.speaker and _person(fact) in names), "")
     name = named if named and named.casefold() not in _UNNAMED else of or user
-    return Profile(user, sections, left_out, language or language_of(told), name)
+    return Profile(user, sections, left_out, language or language_of(shown), name)
 
 
 def _places(facts: Iterable[SemanticMemory], limits: Mapping[str, int]) -> dict[str, str]:
@@ -155,6 +162,8 @@ def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[Se
             )
         )
         at = next(same, None)
+        if at is None and not fact.is_current:
+            continue
         if at is None:
             groups.append([fact])
             said.append(words)

@@ -150,6 +150,50 @@ def test_a_profile_has_the_earlier_words_below_the_later(memory: MemorySystem) -
     assert [fact.quote for fact in line.earlier] == [GYM]
 
 
+def test_words_that_were_decided_against_stay_below_the_kept_ones(memory: MemorySystem) -> None:
+    told = "I keep bees in the old gym and my locker number is 4417."
+    for number, (day, text) in enumerate([("2025-03-01", told), ("2025-04-01", POOL)]):
+        memory.add_messages("ida", [message(day, text, message_id=f"p{number}")])
+        memory.flush("ida")
+    memory.wait("ida")
+    change = next(one for one in memory.changes("ida") if one.new.content == POOL)
+    change.keep("new")
+    earlier = memory.get("ida", change.old.memory_id)
+    assert not earlier.is_current  # type: ignore[union-attr]
+    profile = memory.profile("ida")
+    assert f'- 2025-04-01: "{POOL}"\n  before, 2025-03-01: "{told}"' in profile.to_markdown()
+    assert all(line.fact.is_current for line in profile)
+    assert told.rstrip(".") in memory.context("ida", "Who keeps bees?").text
+    change.keep("old")
+    told_now = memory.profile("ida").to_markdown()
+    assert f'- 2025-03-01: "{told}"' in told_now
+    assert POOL not in told_now
+
+
+@pytest.mark.parametrize(
+    ("side", "texts"),
+    [
+        ("new", ["My locker number is 4417. They gave it to me for five years.", POOL]),
+        ("old", [GYM, "My locker number is 4471 now. They gave it to me for five years."]),
+    ],
+)
+def test_a_fact_that_says_more_than_the_change_stays_open(
+    tmp_path: Path, side: Any, texts: list[str]
+) -> None:
+    with MemorySystem(tmp_path / "more") as memory:
+        for day, text in zip(("2025-03-01", "2025-04-01"), texts, strict=True):
+            memory.add_messages("ida", [message(day, text)])
+            memory.flush("ida")
+        memory.wait("ida")
+        (change,) = memory.changes("ida")
+        facts = {fact.memory_id: fact for fact in memory.semantic_memories("ida")}
+        loser = change.old if side == "new" else change.new
+        assert loser.content != facts[loser.memory_id].quote, "a part of the fact"
+        change.keep(side)
+        assert change.kept == side
+        assert {fact.quote for fact in memory.semantic_memories("ida")} == set(texts)
+
+
 def test_the_coroutines_do_the_same(tmp_path: Path) -> None:
     async def run() -> list[str | None]:
         async with AsyncMemorySystem(tmp_path / "async") as memory:

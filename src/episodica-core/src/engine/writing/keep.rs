@@ -58,15 +58,21 @@ pub(crate) fn keep_side(
     put_facts(services, user, basis, records, control).map(drop)
 }
 
-/// The fact that a decision about a link of two facts closes, and when.
+/// The fact that a decision about a link of two facts closes, and when. One that says more than
+/// the words that the link is about stays open.
 pub(super) fn closed_by<'f>(
     link: &FactLink,
     old: &'f SemanticMemory,
     new: &'f SemanticMemory,
 ) -> Option<(&'f SemanticMemory, Moment)> {
+    let is_whole = |fact: &SemanticMemory, [from, to]: [u32; 2]| {
+        fact.quote.as_ref().is_none_or(|quote| from <= quote.span[0] && quote.span[1] <= to)
+    };
     match link.kept? {
-        KeptSide::Old => Some((new, new.valid_from)),
-        KeptSide::New => Some((old, new.valid_from.max(old.valid_from))),
+        KeptSide::Old => is_whole(new, link.span).then_some((new, new.valid_from)),
+        KeptSide::New => {
+            is_whole(old, link.old_span).then_some((old, new.valid_from.max(old.valid_from)))
+        }
         KeptSide::Both => None,
     }
 }
