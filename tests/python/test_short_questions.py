@@ -31,3 +31,11 @@ def test_a_greeting_brings_nothing(store: Path) -> None:
             memory.add_messages("ann", [{"role": "user", "content": text}])
         for question in ["Hello!", "Thanks!", "你好"]:
             assert "roof" not in memory.context("ann", question).text, question
+
+
+def test_a_chinese_question_without_a_mark_is_no_greeting(memory: MemorySystem) -> None:
+    for day, text in (("2026-03-01", "以后回答我请用简短的句子。"), ("2026-03-02", "我住在里昂。")):
+        memory.add_messages("mei", [{"role": "user", "content": text, "timestamp": day}])
+    memory.flush("mei")
+    assert "简短" in memory.context("mei", "回答时注意什么").text
+    assert memory.context("mei", "谢谢！").text == ""

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::text::script::is_unspaced;
-use crate::text::vocabulary::asks_when;
+use crate::text::vocabulary::{asks_unspaced, asks_when};
 use crate::text::words::for_each_word;
 
 /// The five intents of Cortex-Mem.
@@ -86,8 +86,6 @@ const RELATIONAL_PHRASES: [&str; 8] = [
 ];
 const RELATIONAL_CJK: [&str; 5] = ["关系", "之间", "区别", "共同", "有关"];
 const FACTUAL: &str = "who what where which whose whom why how";
-const FACTUAL_CJK: [&str; 11] =
-    ["什么", "谁", "哪里", "哪儿", "哪个", "多少", "几个", "怎么", "为什么", "如何", "吗"];
 
 /// Detects the intent from the wording.
 pub fn detect_intent(query: &str) -> QueryIntent {
@@ -105,7 +103,7 @@ pub fn detect_intent(query: &str) -> QueryIntent {
         || contains(&TEMPORAL_PHRASES)
         || contains(&TEMPORAL_CJK)
         || words.iter().any(|word| is_year(word));
-    let factual = has(FACTUAL) || contains(&FACTUAL_CJK);
+    let factual = has(FACTUAL) || asks_unspaced(text);
     let bare_cjk = (2..=4).contains(&cjk) && letters == cjk;
     let capitalised =
         text.split_whitespace().all(|word| word.chars().next().is_some_and(char::is_uppercase));

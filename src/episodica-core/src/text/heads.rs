@@ -9,6 +9,7 @@
 use crate::text::hash::Fnv1a;
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
 use crate::text::sentences;
+use crate::text::vocabulary::asks_unspaced;
 
 static FILE: &[u8] = include_bytes!("../../assets/heads.bin");
 
@@ -103,7 +104,7 @@ const SECTIONS: [ProfileSection; HEADS - SINGLE - 2] = [
 /// How surely a text is a greeting, a thanks or a reaction, and asks nothing: the least sure of its
 /// sentences, above 0 for yes.
 pub fn small_talk(text: &str) -> f32 {
-    if text.len() > MAX_BYTES || text.contains(['?', '？', '؟']) {
+    if text.len() > MAX_BYTES || text.contains(['?', '？', '؟']) || asks_unspaced(text) {
         return f32::NEG_INFINITY;
     }
     let sentences = sentences(text);
@@ -380,6 +381,17 @@ mod tests {
     fn numbers(heads: SentenceHeads) -> [f32; 7] {
         let SentenceHeads { worth, must, small_talk, unclear, outcome, title, profile, .. } = heads;
         [worth, must, small_talk, unclear, outcome, title, profile]
+    }
+
+    #[test]
+    fn a_chinese_question_needs_no_question_mark() {
+        for text in ["回答时注意什么", "他说了什么", "有什么规定", "怎麼回答我", "在吗"]
+        {
+            assert_eq!(small_talk(text), f32::NEG_INFINITY, "{text}");
+        }
+        for text in ["没什么", "好的，知道了", "谢谢！"] {
+            assert!(small_talk(text) > 0.0, "{text}");
+        }
     }
 
     #[test]

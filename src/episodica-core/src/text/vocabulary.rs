@@ -73,6 +73,20 @@ pub(crate) fn tells_time(word: &str, unspaced: bool) -> bool {
     if unspaced { UNSPACED_TIME_WORDS.is_match(word) } else { TIME_WORDS.contains(word) }
 }
 
+/// Words of a question in a script without spaces, which often has no question mark.
+const UNSPACED_ASKING: [&str; 15] = [
+    "什么", "什麼", "谁", "誰", "哪里", "哪裡", "哪儿", "哪个", "多少", "几个", "怎么", "怎麼",
+    "如何", "吗", "嗎",
+];
+/// Replies with such a word.
+const NO_QUESTION: [&str; 2] = ["没什么", "沒什麼"];
+
+/// Whether a text in a script without spaces asks something.
+pub(crate) fn asks_unspaced(text: &str) -> bool {
+    UNSPACED_ASKING.iter().any(|word| text.contains(word))
+        && !NO_QUESTION.iter().any(|reply| text.contains(reply))
+}
+
 /// Whether a lower-case English word occurs in questions about a time.
 pub(crate) fn asks_when(word: &str) -> bool {
     WHEN_WORDS.contains(word)

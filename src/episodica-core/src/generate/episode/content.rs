@@ -117,19 +117,22 @@ fn spoken_text(
     turn: &SourceTurn,
     keeps: &dyn Fn(usize) -> bool,
 ) -> Option<String> {
-    let (mut out, mut at, mut is_cut) = (String::new(), 0, false);
+    let (mut out, mut at, mut shown, mut is_cut) = (String::new(), 0, 0, false);
     for (number, unit) in turn.units.iter().enumerate() {
         if !keeps(number) {
             is_cut = true;
         } else {
             let gap = &turn.text[at.min(unit.start)..unit.start];
-            let gap = if std::mem::take(&mut is_cut) {
-                Cow::Owned(format!(" {LEFT_OUT} "))
-            } else {
-                gap.into()
+            let gap = match std::mem::take(&mut is_cut) {
+                false => gap.into(),
+                true if turn.text[shown..unit.start].contains('\n') => {
+                    Cow::Owned(format!("\n{LEFT_OUT}\n"))
+                }
+                true => Cow::Owned(format!(" {LEFT_OUT} ")),
             };
             out.push_str(if out.is_empty() { gap.trim_start() } else { &gap });
             out.push_str(&dated_text(source, turn, unit));
+            shown = unit.end;
         }
         at = unit.end;
     }

@@ -329,6 +329,15 @@ fn long_talks_lose_their_small_talk_first_and_keep_their_order() {
     let places: Vec<usize> =
         (0..25).filter_map(|at| text.content.find(&format!("crane number {at} lifted"))).collect();
     assert!(places.len() >= 20 && places.is_sorted(), "{} {}", places.len(), text.content);
+    // What is left out between two lines of a message does not make one line of them.
+    let filler = "It was really good, you know how it is when you are there. ".repeat(6);
+    let line = |at| format!("haha yes!\n{filler}\nThe crane number {at} lifted the Antares.");
+    let broken: Vec<String> = (0..25).map(line).collect();
+    let borrowed: Vec<(&str, &str)> = broken.iter().map(|line| ("Maya", line.as_str())).collect();
+    let content = written("2024-03-11T09:30:00Z", &borrowed).content;
+    let after = content.split("[…]").skip(1).filter(|text| text.contains("crane"));
+    assert!(after.clone().count() > 0, "{content}");
+    assert!(after.clone().all(|text| text.starts_with('\n')), "{content}");
 }
 
 #[test]
