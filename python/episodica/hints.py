@@ -61,6 +61,6 @@ def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | 
         return f"did you mean `{prefix}{names[close[0]]}`?"
     return (
         "known are " + ", ".join(f"`{prefix}{one}`" for one in names.values())
-        if len(names) <= _LISTED
+        if 0 < len(names) <= _LISTED
         else None
     )

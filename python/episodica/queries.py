@@ -252,6 +252,8 @@ def has_user(self: OpenStore, user: str) -> bool:
 def _no_such_user(self: OpenStore, user: str) -> str:
     """A note on an answer for an unknown user, with names that are near."""
     known = self._engine.users()
+    if user in known:
+        return f"`{shown(user)}` has no records"
     # Comparing very many names takes seconds.
     hint = meant(user, known) if len(known) <= _MOST_COMPARED else ""
     return f"no such user: `{shown(user)}`" + (f"; {hint}" if hint else "")

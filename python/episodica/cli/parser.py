@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from ..hints import near, shown
 
@@ -15,6 +15,14 @@ _UNKNOWN = "unrecognized arguments: "
 
 class Parser(argparse.ArgumentParser):
     """An ``ArgumentParser`` that hints at the nearest command, option or value."""
+
+    # The parser of the command whose arguments are read; unknown ones are the first parser's error.
+    _reading: ClassVar[Parser | None] = None
+
+    def parse_known_args(self, *given: Any, **named: Any) -> Any:
+        """Reads arguments, and remembers whose options a hint may name."""
+        Parser._reading = self
+        return super().parse_known_args(*given, **named)
 
     def error(self, message: str) -> NoReturn:
         """Prints usage, error and hint; exits with status 2."""
@@ -37,8 +45,10 @@ class Parser(argparse.ArgumentParser):
             given = others.split()
             text = f"unknown arguments: `{shown(' '.join(given))}`"
             name = given[0].partition("=")[0]
-            hint = _did_you_mean(near(name, self.options() - {name}))
-            if not name.startswith("-") and "--output" in self.options():
+            # A hint names only options of this command.
+            options = (Parser._reading or self).options()
+            hint = _did_you_mean(near(name, options - {name}))
+            if not name.startswith("-") and "--output" in options:
                 hint = f"name a file with `-o`: `-o {shown(name)}`"
         self.print_usage(sys.stderr)
         hint = hint or f"`{self.prog} --help` shows the arguments"
