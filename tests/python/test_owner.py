@@ -219,3 +219,19 @@ def test_a_note_that_was_learned_as_well_is_told_once(memory: MemorySystem) -> N
     memory.remember("me", text, valid_from="2026-03-11T09:30:00Z")
     [line] = memory.profile("me")
     assert "yesterday [10 March 2026]" in line.content
+
+
+def test_people_whose_profile_is_empty_are_not_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MemorySystem(tmp_path / "gate") as memory:
+        code = {"role": "user", "name": "Greg", "content": "The gate code is 7712."}
+        memory.add_messages("crew", [code])
+        memory.flush("crew")
+        memory.wait("crew")
+        assert [fact.speaker for fact in memory.semantic_memories("crew")] == ["Greg"]
+    for of in ([], ["--of", "Greg"]):
+        assert main(["profile", "crew", *of, "--store", str(tmp_path / "gate")]) == 0
+        told = capsys.readouterr().err
+        assert "no fact belongs in a profile" in told
+        assert "--of" not in told, "the very command that was just used"

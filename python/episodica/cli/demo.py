@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import time
 from collections.abc import Sequence
@@ -32,9 +33,10 @@ _SAMPLE_QUESTIONS = (
     Question("What's Mira's dog called?", "Pickle", ("D1:11", "D1:12", "D1:15")),
     Question("What's the name of Lena's baby?", "Juno Beatrix", ("D10:1",)),
 )
-_FACTS, _EPISODES = 10, 12
-_FEW = 3
-_importance, _since = attrgetter("importance"), attrgetter("valid_from")
+_FACTS, _EPISODES = 10, 5
+# A number or a name inside a sentence: such words tell something to people who were not there.
+_CONCRETE = re.compile(r"\d|[^.!?:\"“\s] (?!I\b)[A-Z]\w")
+_since, _said = attrgetter("valid_from"), attrgetter("timestamp")
 _score = attrgetter("score")
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
 # Length of a context for a question of one's own, in tokens.
@@ -82,7 +84,7 @@ def _show(
         of_file = args.file is not None
         _print_facts(facts, _LINES_OF_FILE if of_file else _FACTS, out)
         _print_change(memory.changes(user), out)
-        _print_episodes(episodes, _LINES_OF_FILE if of_file else _EPISODES, out)
+        _print_episodes(episodes, facts, _LINES_OF_FILE if of_file else _EPISODES, out)
     return {
         **counts,
         "episode_titles": [one.title for one in episodes],
@@ -131,9 +133,14 @@ def _context(memory: MemorySystem, user: str, question: str, out: Output) -> dic
     return {"question": question, "context": text}
 
 
+def _telling(fact: SemanticMemory) -> tuple[bool, float]:
+    """How much a fact tells to somebody who does not know the talk."""
+    return _CONCRETE.search(fact.content) is not None, fact.importance
+
+
 def _print_facts(facts: list[SemanticMemory], count: int, out: Output) -> None:
     out.heading(f"Worth knowing ({min(count, len(facts))} of {len(facts)} facts)")
-    shown = sorted(nlargest(count, facts, _importance), key=_since)
+    shown = sorted(nlargest(count, facts, _telling), key=_since)
     rows = ((day(one.valid_from)[:10], one.content) for one in shown)
     out.table(("said", "fact"), rows, indent=2)
 
@@ -150,9 +157,16 @@ def _print_change(changes: list[Change], out: Output) -> None:
         out.paragraph(f"{said} {mark}", indent=2, max_lines=4)
 
 
-def _print_episodes(episodes: list[Episode], count: int, out: Output) -> None:
-    # A rest of one or two lines takes no more room than the line that counts it.
-    shown = episodes if len(episodes) <= count + _FEW else episodes[:count]
+def _print_episodes(
+    episodes: list[Episode], facts: list[SemanticMemory], count: int, out: Output
+) -> None:
+    def telling(episode: Episode) -> tuple[bool, float]:
+        told = episode.title.removesuffix("…").rpartition(": ")[2]
+        return max(
+            (_telling(one) for one in facts if told in (one.quote or "")), default=(False, 0)
+        )
+
+    shown = sorted(nlargest(count, episodes, telling), key=_said)
     out.heading(f"Episodes ({len(episodes)})")
     rows = ((day(one.timestamp), one.message_count, one.title) for one in shown)
     out.table(("date", "messages", "title"), rows, indent=2)

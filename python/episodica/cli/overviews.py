@@ -10,7 +10,7 @@ from collections import Counter
 
 from ..changes import CHANGE_KINDS, SIDES, Change
 from ..errors import InvalidInputError
-from ..headings import LANGUAGES
+from ..headings import LANGUAGES, WORDS, language_of
 from ..hints import shown
 from ..layers.values import LAYERS
 from ..people import people_named
@@ -40,8 +40,10 @@ def profile(args: argparse.Namespace, out: Output) -> None:
         user = user_of(args, memory)
         found = memory.profile(user, of=args.of, max_tokens=args.max_tokens, language=args.language)
         people: Counter[str] = Counter()
+        profiled: list[str] = []
         if not len(found):
             people.update(one.speaker for one in memory.semantic_memories(user) if one.speaker)
+            profiled = _profiled(memory, user, people)
     if out.printed_json(found):
         return
     for line in found.to_markdown(history=args.history).splitlines():
@@ -50,16 +52,25 @@ def profile(args: argparse.Namespace, out: Output) -> None:
     more = f", {left} more left out" if left else ""
     out.note(f"{counted(len(found), 'fact')}{more}")
     if not len(found):
-        out.note(_nothing_known(args.of, people))
+        out.note(_nothing_known(args.of, people, profiled))
 
 
-def _nothing_known(of: str | None, people: Counter[str]) -> str:
+def _profiled(memory: AnyMemory, user: str, people: Counter[str]) -> list[str]:
+    """The people whose profile is not empty, of those who say most."""
+    most = people.most_common(2 * _SHOWN_PEOPLE)
+    return [name for name, _ in most if len(memory.profile(user, of=name))][:_SHOWN_PEOPLE]
+
+
+def _nothing_known(of: str | None, people: Counter[str], profiled: list[str]) -> str:
     """Why a profile is empty, and whose is not."""
     meant = people_named(of, people) if of else []
-    names = ", ".join(meant or [name for name, _ in people.most_common(_SHOWN_PEOPLE)])
     if len(meant) > 1:
-        return f"`{shown(of or '')}` may be {names}"
-    return f"facts are known of {names}: `--of NAME`" if names else "no facts are known"
+        return f"`{shown(of or '')}` may be {', '.join(meant)}"
+    if profiled:
+        return f"facts are known of {', '.join(profiled)}: `--of NAME`"
+    if people:
+        return "no fact belongs in a profile; `episodica facts` lists all"
+    return "no facts are known"
 
 
 def add_changes_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +97,9 @@ def changes(args: argparse.Namespace, out: Output) -> None:
     for change in found:
         kept = f" (kept: {change.kept})" if change.kept else ""
         out.line(f"{day(change.new.timestamp)}  {visible(change.new.content)}{kept}")
-        out.line(f"    before, {day(change.old.timestamp)}: {visible(change.old.content)}")
+        before = WORDS[language_of(side.content for side in change.sides)].earlier
+        said = f"{day(change.old.timestamp)}: {visible(change.old.content)}"
+        out.line(f"    {before.format(text=said)}")
         out.line(f"    {change.new.memory_id}")
     out.note(counted(len(found), "change"))
 

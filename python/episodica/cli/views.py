@@ -45,8 +45,8 @@ def timeline(args: argparse.Namespace, out: Output) -> None:
         return
     before: datetime | None = None
     for episode in episodes:
-        if before is not None and (pause := episode.timestamp - before) >= _LONG:
-            _row(out, "", out.glyph("│", "|"), f"{_span(pause)} later", style="dim")
+        if before is not None and episode.timestamp - before >= _LONG:
+            _row(out, "", out.glyph("⋮", ":"), "")
         _print_episode(episode, learned[episode.episode_id], most, out)
         before = episode.ended_at or episode.timestamp
     out.note(
@@ -70,17 +70,17 @@ def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out
         if fact.is_current:
             _row(out, "", bar, fact.content)
         else:
-            _row(
-                out,
-                "",
-                bar,
-                fact.content,
-                f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (outdated)",
-                style="struck",
-            )
+            _row(out, "", bar, fact.content, f" ({_held(fact, out)})", style="struck")
     if len(facts) > most:
-        _row(out, "", bar, f"and {len(facts) - most} more", style="dim")
+        _row(out, "", bar, f"+ {len(facts) - most}", style="dim")
     _row(out, "", out.glyph("╵", "'"), episode.boundary_reason, style="dim")
+
+
+def _held(fact: SemanticMemory, out: Output) -> str:
+    """From when until when a fact holds, in no language."""
+    ends = day(fact.valid_to)[:10] if fact.valid_to else ""
+    dash = out.glyph("\N{EN DASH}", "-")
+    return f"{day(fact.valid_from)[:10]} {dash} {ends}".rstrip()
 
 
 def _row(
@@ -94,15 +94,6 @@ def _row(
     when = out.style(date[:wide], "dim") if date else " " * wide
     styled = out.style(shown, style) if style else shown
     out.line(f"{when} {mark} {styled}{out.style(after, 'dim')}".rstrip())
-
-
-def _span(pause: timedelta) -> str:
-    hours = pause.total_seconds() / 3600
-    for size, name in ((365.25 * 24, "year"), (30.44 * 24, "month"), (24.0, "day"), (1.0, "hour")):
-        if hours >= 2 * size or (name == "hour"):
-            number = int(hours // size)
-            return f"{number:,} {name}{'' if number == 1 else 's'}"
-    raise AssertionError("hours are the smallest")
 
 
 def explain(args: argparse.Namespace, out: Output) -> None:
