@@ -235,11 +235,13 @@ def remember(
         User id; a new one is created.
     statement
         The fact, in the first or third person. Kept as it stands, after the name of a
-        ``subject`` that it does not name.
+        ``subject`` that it does not name, and with the days of its relative dates in brackets:
+        "next Monday [9 March 2026]".
     kind
         Its category. ``None``: the section of a profile that fits best.
     valid_from
-        From when on it held. ``None``: a time in ``metadata``, else now.
+        From when on it holds; a date without a time begins in the memory's time zone. ``None``:
+        a time in ``metadata``, else nothing is said about it (``is_dated``).
     metadata
         Any JSON object.
     agent_id
@@ -281,7 +283,8 @@ def remember(
     'Tobi: Allergic to hazelnuts.'
     """
     user = check.user(user_id)
-    fact = stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about)
+    given = (kind, valid_from, metadata, agent_id, expires_after, about)
+    fact = stated_fact(statement, *given, zone=self._zone)
     fact |= stated_slot(subject, attribute, value)
     fact = hide_in_fact(fact, policy_of(self._config.secrets, from_program=False))
     refuse_turned(user, statement, "remember", partial(has_user, self))
@@ -378,6 +381,7 @@ def remember_procedure(
         agent_id=agent_id,
         expires_after=expires_after,
         about=None,
+        zone=self._zone,
     )
     fact = hide_in_fact(fact, policy_of(self._config.secrets, from_program=True))
     remembered, outcome = self._engine.remember(check.user(user_id), fact)

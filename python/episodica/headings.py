@@ -21,23 +21,28 @@ _CHINESE_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The headings, and the words around dates, former texts, earlier and later quotations."""
+    """The headings, and the words around dates, former texts, earlier and later quotations.
+
+    ``since`` is for what holds, ``on`` for what happens or is planned.
+    """
 
     headings: dict[str, str]
     since: str
+    on: str
     before: str
     earlier: str
     later: str
 
 
-def _words(headings: tuple[str, ...], since: str, before: str, earlier: str, later: str) -> Words:
-    return Words(dict(zip(_CATEGORIES, headings, strict=True)), since, before, earlier, later)
+def _words(headings: tuple[str, ...], *rest: str) -> Words:
+    return Words(dict(zip(_CATEGORIES, headings, strict=True)), *rest)
 
 
 WORDS: dict[str, Words] = {
     "en": _words(
         ("Personal information", "Work history", "Preferences", "Relationships", "Goals", "Notes"),
         " (since {date}{before})",
+        " ({date}{before})",
         "; before: {text}",
         "before, {text}",
         " [later, {text}]",
@@ -45,6 +50,7 @@ WORDS: dict[str, Words] = {
     "zh": _words(
         ("个人信息", "工作经历", "偏好", "人际关系", "目标", "备注"),
         "\uff08自 {date}{before}\uff09",
+        "\uff08{date}{before}\uff09",
         "\uff1b此前\uff1a{text}",
         "此前\uff0c{text}",
         "[后来\uff0c{text}]",
@@ -52,6 +58,7 @@ WORDS: dict[str, Words] = {
     "de": _words(
         ("Persönliches", "Berufliches", "Vorlieben", "Beziehungen", "Ziele", "Notizen"),
         " (seit {date}{before})",
+        " ({date}{before})",
         "; vorher: {text}",
         "vorher, {text}",
         " [später, {text}]",
@@ -62,6 +69,7 @@ WORDS: dict[str, Words] = {
             *("Relations", "Objectifs", "Notes"),
         ),
         " (depuis le {date}{before})",
+        " ({date}{before})",
         " ; avant : {text}",
         "avant, {text}",
         " [plus tard, {text}]",
@@ -72,6 +80,7 @@ WORDS: dict[str, Words] = {
             *("Relaciones", "Metas", "Notas"),
         ),
         " (desde {date}{before})",
+        " ({date}{before})",
         "; antes: {text}",
         "antes, {text}",
         " [más tarde, {text}]",

@@ -214,7 +214,8 @@ class Profile(Value):
         if line.fact.quote is None:
             words = WORDS[self.language]
             before = words.before.format(text=" / ".join(former)) if former else ""
-            since = words.since.format(date=_date(line.fact.valid_from), before=before)
+            dated = words.on if line.fact._is_event else words.since
+            since = dated.format(date=_date(line.fact.valid_from), before=before)
             if not line.fact.is_dated:
                 since = f" ({before.lstrip(_MARKS)})" if before else ""
             return f"- {_inline(line.content)}{since}\n"

@@ -307,8 +307,20 @@ class SemanticMemory(Keyed):
         if self.valid_to is not None and self.valid_to <= max(datetime.now(UTC), self.valid_from):
             return "outdated"
         # A future event or goal is current now.
-        is_state = self.kind not in ("event", "goal")
-        return "not yet" if is_state and self.valid_from > datetime.now(UTC) else ""
+        return "not yet" if not self._is_event and self.valid_from > datetime.now(UTC) else ""
+
+    @property
+    def _is_event(self) -> bool:
+        """Whether it happens or is planned, and holds since no time."""
+        return self.kind in ("event", "goal") and not self.attribute
+
+    @property
+    def _begins(self) -> str:
+        """Since, from or on which day, in words; empty if nobody said it."""
+        if not self.is_dated:
+            return ""
+        word = "on" if self._is_event else "from" if self._standing == "not yet" else "since"
+        return f"{word} {self.valid_from.date().isoformat()}"
 
     @property
     def procedure(self) -> Procedure | None:

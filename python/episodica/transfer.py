@@ -144,7 +144,7 @@ def _write_markdown(memory: OpenStore, user: str, file: IO[str]) -> ExportReport
 
 
 def _fact_line(fact: SemanticMemory) -> str:
-    since = [f"since {day(fact.valid_from)[:10]}"] if fact.is_dated else []
+    since = [fact._begins] if fact._begins else []
     until = [f"until {day(fact.valid_to)[:10]}"] if fact.valid_to else []
     held = f"{', '.join(since + until)}; " if since or until else ""
     return f"* {_inline(fact.content)} ({held}{fact.kind})\n"

@@ -138,6 +138,30 @@ def test_a_dash_is_standard_input(
     assert capsys.readouterr().err == "error: standard input is empty\n"
 
 
+def test_a_fact_alone_is_of_the_only_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["remember", "I like tea."]) == 1
+    assert not (tmp_path / "memories").exists(), "no store for nobody"
+    assert main(["remember", "--user", "gus", "I", "like", "tea."]) == 0
+    capsys.readouterr()
+    assert main(["remember", "I hate coffee."]) == 0
+    told = capsys.readouterr()
+    assert told.out == "I hate coffee.\n"
+    assert "the store's only user: `gus`" in told.err
+    assert main(["remember", "gus"]) == 1
+    assert "which fact? `gus` is a user" in capsys.readouterr().err
+    assert main(["remember", "ida", "I like milk."]) == 0
+    assert main(["remember", "I like water."]) == 1
+    assert "which user?" in capsys.readouterr().err
+    with MemorySystem(tmp_path / "memories") as memory:
+        facts = {
+            user: [one.content for one in memory.semantic_memories(user)] for user in memory.users()
+        }
+    assert facts == {"gus": ["I like tea.", "I hate coffee."], "ida": ["I like milk."]}
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
 @pytest.mark.parametrize(
     ("call", "status"),
@@ -163,6 +187,10 @@ def test_an_unknown_option_is_no_hint_for_itself(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit, match="2"):
         main(["search", "alice", "dog", "--newest"])
     assert "did you mean `--newest`" not in capsys.readouterr().err
+    # Nor for an option of another command.
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", "--max-batch", "50"])
+    assert "--max-tokens" not in capsys.readouterr().err
 
 
 def test_the_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

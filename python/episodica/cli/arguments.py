@@ -131,11 +131,15 @@ class CommandLine:
         price = "with `--dry-run`: what a million tokens cost, of prompts and of answers"
         option(ingest, "--price AMOUNT", price, nargs=2, type=float)
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
-        stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
-        fact = "the fact, in words; `-` is standard input"
+        stated.usage = f"{stated.prog} [options] [USER] FACT"
+        fact = (
+            "the user, a new one is made, and the fact, `-` for standard input; before a fact in "
+            "quotes the user may be left out if the store has only one"
+        )
         stated.add_argument("words", nargs="+", metavar="FACT", help=fact)
+        option(stated, "-u --user U", "the user; then all words are the fact")
         option(stated, "--kind", "its category (default: the rules tell)", choices=FACT_KINDS)
-        option(stated, "--valid-from DATE", "from when on it held (default now)")
+        option(stated, "--valid-from DATE", "from when on it holds (default: it is not said)")
         option(stated, "--agent A", "the agent that states it", dest="agent_id")
         option(stated, "--subject NAME", "the person or thing (default: the user)")
         option(stated, "--attribute NAME", "such as `home`; a new value ends the former one")

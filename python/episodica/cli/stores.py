@@ -141,6 +141,18 @@ def user_and_query(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, st
     return known(words[0], memory), text_of(words[1:])
 
 
+def user_and_fact(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, str]:
+    """The user and the fact of ``[USER] FACT…``; a single word is a fact of the only user."""
+    words: list[str] = args.words
+    if args.user is not None:
+        return args.user, text_of(words)
+    if len(words) > 1:
+        return words[0], text_of(words[1:])
+    if words[0] in memory.users():
+        raise InvalidInputError(f"which fact? `{shown(words[0])}` is a user")
+    return only_user(memory), text_of(words)
+
+
 def text_of(words: Sequence[str]) -> str:
     """The words as one text; a single ``-`` is standard input."""
     if list(words) != ["-"]:

@@ -32,7 +32,7 @@ from ..system import AnyMemory, MemorySystem
 from ..transfer import is_export, owned, refuse_nothing
 from .output import Output, cell, counted, counted_records, printable
 from .speakers import Speakers
-from .stores import known, only_user, opened, settings_of, text_of, writing
+from .stores import known, only_user, opened, settings_of, user_and_fact, writing
 
 _COUNTS = (
     "messages_added",
@@ -244,12 +244,15 @@ def state(args: argparse.Namespace, out: Output) -> None:
         except (ValueError, RecursionError) as error:
             raise InvalidInputError(f"metadata is not JSON: `{shown(args.metadata)}`") from error
     # The options have the names of the method's arguments.
-    named = inspect.signature(MemorySystem.remember).parameters
-    given = {name: value for name, value in vars(args).items() if name in named}
-    given |= {"statement": text_of(args.words), "metadata": metadata}
-    with writing(args, create=True) as memory:
-        fact = memory.remember(**given)
-        ended = [memory.get(args.user_id, former) for former in fact.ends]
+    named = inspect.signature(MemorySystem.remember).parameters.keys()
+    given = {name: value for name, value in vars(args).items() if name in named - {"metadata"}}
+    names_user = args.user is not None or len(args.words) > 1
+    with writing(args, create=names_user) as memory:
+        user, words = user_and_fact(args, memory)
+        fact = memory.remember(user, words, **given, metadata=metadata)
+        ended = [memory.get(user, former) for former in fact.ends]
+    if not names_user:
+        out.note(f"the store's only user: `{printable(user)}`")
     if not out.printed_json(fact):
         out.line(printable(fact.content))
         out.note(f"{fact.kind}, id {fact.memory_id}")

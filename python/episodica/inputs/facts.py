@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..dates import rfc3339
+from ..dates import rfc3339_day
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
@@ -80,8 +80,9 @@ def stated_fact(
     agent_id: object,
     expires_after: object,
     about: object,
+    zone: str | None = None,
 ) -> dict[str, Any]:
-    """The arguments of ``Engine.remember``."""
+    """The arguments of ``Engine.remember``; a date without a time is midnight in ``zone``."""
     content = checks.text(statement, "statement")
     if not content.strip():
         raise InvalidInputError("statement is empty")
@@ -97,7 +98,7 @@ def stated_fact(
     return {
         "content": content,
         "kind": None if kind is None else fact_kind(kind),
-        "valid_from": None if valid_from is None else rfc3339(valid_from, "valid_from"),
+        "valid_from": None if valid_from is None else rfc3339_day(valid_from, "valid_from", zone),
         "expires_after": None if expires_after is None else checks.span(expires_after),
         "metadata": metadata_text(kept),
     }

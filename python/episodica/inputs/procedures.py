@@ -28,6 +28,7 @@ def stated_procedure(
     worked: object,
     messages: object,
     kind: object,
+    zone: str | None,
     **stated: object,
 ) -> dict[str, Any]:
     """The arguments of ``Engine.remember``."""
@@ -55,7 +56,7 @@ def stated_procedure(
     procedure = {"goal": text, "steps": done, "worked": worked}
     if outcome is not None:
         procedure["outcome"] = checks.text(outcome, "outcome")
-    fact = stated_fact(text, kind, **stated)
+    fact = stated_fact(text, kind, **stated, zone=zone)
     return {**fact, "procedure": json_text(procedure, "steps"), "source_messages": proofs}
 
 

@@ -49,7 +49,7 @@ def _said(message: Message) -> str:
 
 
 def _fact(fact: SemanticMemory) -> str:
-    since = f", since {day(fact.valid_from)[:10]}" if fact.is_dated else ""
+    since = f", {fact._begins}" if fact._begins else ""
     until = f", until {day(fact.valid_to)[:10]}" if fact.valid_to else ""
     return f"{fact.content}\n\n({fact.kind}{since}{until}, confidence {fact.confidence:g})"
 

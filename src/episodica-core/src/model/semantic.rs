@@ -253,6 +253,12 @@ impl SemanticMemory {
         self.valid_to.is_none_or(|until| until > now && until > self.valid_from)
     }
 
+    /// True for a state that does not hold yet. A future event or goal is known now.
+    pub fn begins_after(&self, now: Moment) -> bool {
+        let happens = matches!(self.kind, MemoryKind::Event | MemoryKind::Goal);
+        self.valid_from > now && !(happens && self.attribute.is_empty())
+    }
+
     /// True if no end of the fact is known.
     pub fn is_open(&self) -> bool {
         self.valid_to.is_none()

@@ -277,6 +277,7 @@ impl ContextSources {
             text: text_with_change(view, fact, &request.search.filter),
             since: fact.valid_from,
             is_dated: fact.is_dated(),
+            is_ahead: fact.begins_after(request.search.now),
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
             relevance: self.asked.get(number).map_or(0.0, |hit| hit.score),

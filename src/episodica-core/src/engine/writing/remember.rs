@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use ndarray::Array2;
 use serde_json::{Map, Value};
 
@@ -26,6 +27,7 @@ use crate::ids::{Owner, record_id};
 use crate::model::{
     BY_USER, FactEnding, MemoryKind, PROCEDURE, Procedure, SemanticMemory, TextProvenance,
 };
+use crate::text::time::{mentions, with_dates};
 
 /// A fact as the application states it.
 #[derive(Debug, Clone, Default)]
@@ -113,14 +115,17 @@ pub(crate) fn remember_fact(
         return Ok((Arc::clone(known), StatementOutcome::Repeats));
     }
     let subject = statement.subject.clone().unwrap_or_else(|| user.owner.user.clone());
-    let content = named_statement(&view, &user.owner, &subject, &statement.content).into_owned();
+    let text = dated_statement(services, &statement, now);
+    let content = named_statement(&view, &user.owner, &subject, &text).into_owned();
     let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
     let at = statement.valid_from.unwrap_or(now);
     let slot = (&*subject, &*attribute, &*value);
-    let ends = slot_endings(&view, slot, statement.subject.is_none(), (at, now));
+    let from = statement.valid_from;
+    let SlotEndings { ends, later } =
+        slot_endings(&view, slot, statement.subject.is_none(), (from, now));
     let is_same = |known: &&Arc<SemanticMemory>| {
         known.is_stated()
-            && known.holds_at(now)
+            && (known.holds_at(now) || from == Some(known.valid_from))
             && !known.is_procedure()
             && (&known.attribute, &known.value) == (&attribute, &value)
     };
@@ -146,23 +151,56 @@ pub(crate) fn remember_fact(
         0 => StatementOutcome::Added,
         _ => StatementOutcome::Ends,
     };
-    let records = with_endings(&view, fact, now);
+    let records = with_endings(&view, fact, later, now);
     drop(view);
     let fact = put_facts(services, user, basis, records, control)?;
     Ok((fact, outcome))
 }
 
+/// The statement with the days of its relative dates. They count from `valid_from`, the time of a
+/// statement that is told later; but from now if they name that time themselves: "I have been here
+/// since last Monday."
+fn dated_statement(services: &EngineServices, statement: &StatedFact, now: Moment) -> String {
+    let (text, zone) = (&*statement.content, &services.zone);
+    let found = |at: Moment| {
+        let mut found = mentions(text, zone.writer_moment(at));
+        // The day may stand there already, in brackets.
+        found.retain(|mention| {
+            !text[mention.end..].trim_start().starts_with(['[', '('])
+                && !text[..mention.start].trim_end().ends_with(['[', '('])
+        });
+        found
+    };
+    let of_now = found(now);
+    let names = |day: Date| of_now.iter().any(|mention| mention.day() == Some(day));
+    let told = statement
+        .valid_from
+        .filter(|at| *at < now && !names(zone.writer_moment(*at).local().date()));
+    with_dates(text, &told.map_or(of_now, found))
+}
+
+/// How a new value of an attribute stands to the others.
+#[derive(Default)]
+struct SlotEndings {
+    /// The endings of the values before it.
+    ends: Vec<FactEnding>,
+    /// Ids of the values after it, which end it when they begin.
+    later: Vec<String>,
+}
+
 /// The endings of the facts that state another value of a subject's attribute than the one that
-/// holds from `at` on.
+/// holds `from` a given time on, else from now on. Values with given times hold in the order of
+/// these, whatever the order in which they are told.
 fn slot_endings(
     view: &UserView,
     (subject, attribute, value): (&str, &str, &str),
     is_of_user: bool,
-    (at, now): (Moment, Moment),
-) -> Vec<FactEnding> {
+    (from, now): (Option<Moment>, Moment),
+) -> SlotEndings {
     if attribute.is_empty() || value.is_empty() {
-        return Vec::new();
+        return SlotEndings::default();
     }
+    let (at, is_told) = (from.unwrap_or(now), from.is_some_and(|from| from <= now));
     // A model names the user as the messages do.
     let speaker = if is_of_user { main_speaker(view).unwrap_or_default() } else { String::new() };
     let (speaker, subject) = (speaker.to_lowercase(), subject.to_lowercase());
@@ -179,9 +217,18 @@ fn slot_endings(
             && known.holds_at(at.max(known.valid_from))
             && is_about(&known.subject)
     };
-    let current = view.facts.current_slots().filter(|slot| view.is_current(*slot));
+    let is_open = |slot: &u32| {
+        let held = |known: &Arc<SemanticMemory>| is_told && !known.is_open();
+        view.is_current(*slot) || view.facts.get(*slot).is_some_and(held)
+    };
+    let others = view.facts.current_slots().filter(is_open).filter_map(|slot| view.facts.get(slot));
     let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
-    for known in current.filter_map(|slot| view.facts.get(slot)).filter(other_value) {
+    let mut later = Vec::new();
+    for known in others.filter(other_value) {
+        if is_told && known.is_dated() && known.valid_from > at {
+            later.push(known.memory_id.clone());
+            continue;
+        }
         // What was to come is called off now. What never holds ends nothing, so this fact does.
         let from = if at > now && known.valid_from > now { now } else { at };
         ends.insert(known.memory_id.clone(), from);
@@ -189,12 +236,27 @@ fn slot_endings(
             ends.extend(known.ends.iter().map(|of| (of.memory_id.clone(), at)));
         }
     }
-    ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect()
+    let ends = ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect();
+    SlotEndings { ends, later }
 }
 
-/// The fact, after the next revisions of the facts that it ends.
-fn with_endings(view: &UserView, fact: SemanticMemory, now: Moment) -> Vec<Arc<SemanticMemory>> {
+/// The fact, after the next revisions of the facts that it ends and of those that end it.
+fn with_endings(
+    view: &UserView,
+    mut fact: SemanticMemory,
+    later: Vec<String>,
+    now: Moment,
+) -> Vec<Arc<SemanticMemory>> {
     let mut changed: BTreeMap<String, SemanticMemory> = BTreeMap::new();
+    for known in later.iter().filter_map(|id| view.facts.by_id(id)) {
+        let (memory_id, from) = (fact.memory_id.clone(), known.valid_from);
+        let mut ending = next_revision(known, now);
+        ending.ends.push(FactEnding { memory_id, from });
+        ending.ends.sort_by(|one, other| one.memory_id.cmp(&other.memory_id));
+        changed.insert(ending.memory_id.clone(), ending);
+    }
+    fact.ended_by = later;
+    fact.ended_by.sort();
     for ending in &fact.ends {
         let Some(known) = view.facts.by_id(&ending.memory_id) else { continue };
         let mut ended = next_revision(known, now);
@@ -202,12 +264,13 @@ fn with_endings(view: &UserView, fact: SemanticMemory, now: Moment) -> Vec<Arc<S
         ended.ended_by.sort();
         changed.insert(ended.memory_id.clone(), ended);
     }
-    let find = |id: &str| {
-        if id == fact.memory_id { Some(&fact) } else { view.facts.by_id(id).map(|fact| &**fact) }
-    };
-    let mut records: Vec<_> = refold_facts(changed, &find, now).into_iter().map(Arc::new).collect();
-    records.push(Arc::new(fact));
-    records
+    let id = fact.memory_id.clone();
+    changed.insert(id.clone(), fact);
+    let find = |id: &str| view.facts.by_id(id).map(|fact| &**fact);
+    let mut records = refold_facts(changed, &find, now);
+    // The new fact is the last one.
+    records.sort_by_key(|record| record.memory_id == id);
+    records.into_iter().map(Arc::new).collect()
 }
 
 /// A fact that is stated again: it may expire later, is no longer archived, and gets further

@@ -415,8 +415,19 @@ fn judge(
     Ok((importance, section.map_or(MemoryKind::Event, section_kind)))
 }
 
+/// The category of a text that the application states: the section of the profile in which it
+/// would stand as a quotation.
+pub(super) fn stated_kind(text: &str) -> MemoryKind {
+    let mut heads = SentenceHeads::of(text, false);
+    if let Ok(vectors) = CompactEmbedder.embed_texts(&[bare(text)]) {
+        let vector = vectors.row(0).to_slice().unwrap_or_default().to_vec();
+        heads = SentenceHeads::with_vector(text, false, &vector);
+    }
+    heads.profile_section().map_or(MemoryKind::Event, section_kind)
+}
+
 /// The category that stands for a section of the profile.
-pub(super) fn section_kind(section: ProfileSection) -> MemoryKind {
+fn section_kind(section: ProfileSection) -> MemoryKind {
     match section {
         ProfileSection::Personal | ProfileSection::Rule => MemoryKind::PersonalInfo,
         ProfileSection::Work => MemoryKind::WorkHistory,

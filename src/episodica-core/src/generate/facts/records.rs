@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::clock::Moment;
 use crate::generate::episode::is_common_word;
-use crate::generate::facts::claims::section_kind;
+use crate::generate::facts::claims::stated_kind;
 use crate::generate::facts::{FactCandidate, RULES_VERSION};
 use crate::ids::{Owner, record_id};
 use crate::index::for_each_term;
@@ -70,7 +70,7 @@ pub(crate) fn stated_candidate(
     FactCandidate {
         content: content.to_owned(),
         quote: None,
-        kind: kind.unwrap_or_else(|| section_kind(SentenceHeads::of(content, false).section)),
+        kind: kind.unwrap_or_else(|| stated_kind(content)),
         confidence: STATED_CONFIDENCE,
         importance: STATED_IMPORTANCE,
         subject: subject.to_owned(),

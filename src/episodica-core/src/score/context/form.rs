@@ -67,6 +67,8 @@ pub(super) struct FactSince {
     pub told: bool,
     /// False if no one said since when the fact holds; then no date is written.
     pub stated: bool,
+    /// True if the date is still to come.
+    pub ahead: bool,
 }
 
 /// Precision of a date.
@@ -80,17 +82,21 @@ pub(super) enum DatePrecision {
 impl FactSince {
     /// A day.
     pub fn on(date: Date) -> Self {
-        Self { date, known: DatePrecision::Day, told: false, stated: true }
+        Self { date, known: DatePrecision::Day, told: false, stated: true, ahead: false }
     }
 
     /// The date as written before a fact; empty if the heading or the text already states it.
     /// `year` is false under a heading with the year.
     fn before_fact(self, words: &ContextWords, year: bool) -> String {
-        if self.told || !self.stated {
+        if self.told && !self.ahead || !self.stated {
             return String::new();
         }
         let date = self.in_text(words, year);
-        if date.is_empty() { date } else { date + ": " }
+        match self.ahead {
+            _ if date.is_empty() => date,
+            true => words.ahead.replace("{}", &date) + ": ",
+            false => date + ": ",
+        }
     }
 
     pub fn in_text(self, words: &ContextWords, year: bool) -> String {

@@ -43,6 +43,7 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
         text: text.to_owned(),
         since: Moment::parse(since).expect("valid"),
         is_dated: true,
+        is_ahead: false,
         sources: sources.to_vec(),
         section: Default::default(),
         relevance: 1.0,

@@ -26,6 +26,8 @@ pub struct KnownFact {
     pub since: Moment,
     /// True if someone stated this time: otherwise it is only that of the statement.
     pub is_dated: bool,
+    /// True if it begins only after the question.
+    pub is_ahead: bool,
     /// Slots of the messages that prove it.
     pub sources: Vec<u32>,
     /// Section in which it is shown.
@@ -277,7 +279,7 @@ impl<'a> ContextWriter<'a> {
             _ => DatePrecision::Day,
         };
         let told = !is_said_then && fact.text.contains(&year);
-        FactSince { date, known, told, stated: fact.is_dated }
+        FactSince { date, known, told, stated: fact.is_dated, ahead: fact.is_ahead }
     }
 
     pub fn summary_line(&self, number: usize) -> String {

@@ -29,6 +29,8 @@ pub struct ContextWords {
     pub(super) later: &'static str,
     outdated: &'static str,
     outdated_since: &'static str,
+    /// Stands for the date before a fact that begins then.
+    pub(super) ahead: &'static str,
     /// Stands before an earlier value.
     pub before_value: &'static str,
     /// Stands before an earlier fact.
@@ -47,6 +49,7 @@ const ENGLISH: ContextWords = ContextWords {
     later: "later, ",
     outdated: "outdated",
     outdated_since: "outdated since {}",
+    ahead: "from {}",
     before_value: ", before ",
     before_fact: "; before: ",
 };
@@ -62,6 +65,7 @@ const CHINESE: ContextWords = ContextWords {
     later: "后来，",
     outdated: "已过时",
     outdated_since: "自{}起已过时",
+    ahead: "{}起",
     before_value: "，此前",
     before_fact: "；此前：",
 };
@@ -77,6 +81,7 @@ const GERMAN: ContextWords = ContextWords {
     later: "später, ",
     outdated: "überholt",
     outdated_since: "überholt seit {}",
+    ahead: "ab {}",
     before_value: ", vorher ",
     before_fact: "; vorher: ",
 };
@@ -92,6 +97,7 @@ const FRENCH: ContextWords = ContextWords {
     later: "plus tard, ",
     outdated: "dépassé",
     outdated_since: "dépassé depuis {}",
+    ahead: "à partir du {}",
     before_value: ", avant ",
     before_fact: " ; avant : ",
 };
@@ -107,6 +113,7 @@ const SPANISH: ContextWords = ContextWords {
     later: "más tarde, ",
     outdated: "superado",
     outdated_since: "superado desde {}",
+    ahead: "a partir del {}",
     before_value: ", antes ",
     before_fact: "; antes: ",
 };
@@ -247,8 +254,12 @@ pub(super) struct WrittenDate {
 }
 
 impl WrittenDate {
-    /// Reads "8 May 2024", "8 May", "May 2024", "May" or "2024"; `None` for other texts.
+    /// Reads "8 May 2024", "8 May", "May 2024", "May", "2024" or "from 8 May"; `None` for other
+    /// texts.
     pub fn read(text: &str) -> Option<Self> {
+        let ahead = ALL.iter().filter_map(|words| words.ahead.split_once("{}"));
+        let bare = |(start, end)| text.strip_prefix(start)?.strip_suffix(end);
+        let text = ahead.filter(|ends| *ends != ("", "")).find_map(bare).unwrap_or(text);
         let found = if text.contains(['年', '月']) { chinese(text) } else { spaced(text) }?;
         let is_date = found.month.is_some() || found.year.is_some() && found.day.is_none();
         is_date.then_some(found)
