@@ -217,6 +217,35 @@ def test_now_is_what_relative_dates_in_a_question_are_reckoned_from(store: Path)
             memory.search("ann", "rowing", now="soon")
 
 
+@pytest.mark.parametrize(
+    ("question", "day"),
+    [
+        ("What did I do on 5 March 2025?", "2025-03-05"),
+        ("What did Rosa do last week?", "2025-03-05"),
+        ("What happened in March 2025?", "2025-03-05"),
+        ("Was war am 6. Januar 2025?", "2025-01-06"),
+        ("What happened on 31 December?", "2024-12-31"),
+        ("What did I do yesterday?", "2025-03-11"),
+        ("3月5日我做了什么？", "2025-03-05"),
+    ],
+)
+def test_the_day_outweighs_all_in_a_question_that_has_nothing_else(
+    memory: MemorySystem, question: str, day: str
+) -> None:
+    for said, text in [
+        ("2024-12-31", "We ate fondue with Ines."),
+        ("2025-01-06", "I began my new job."),
+        ("2025-03-05", "A molar was pulled."),
+        ("2025-03-11", "Soup again."),
+    ]:
+        noon = f"{said}T12:00:00Z"
+        memory.add_messages(
+            "u", [{"role": "user", "name": "Rosa", "content": text, "timestamp": noon}]
+        )
+    hits = memory.search("u", question, kinds=["message"], now="2025-03-12T10:00:00Z")
+    assert hits[0].messages[0].timestamp.date().isoformat() == day
+
+
 def test_what_holds_now_is_found_before_what_it_superseded(memory: MemorySystem) -> None:
     for day, town in (("2024-01-08", "Paris"), ("2024-03-11", "Lyon"), ("2024-07-20", "Grenoble")):
         memory.remember(

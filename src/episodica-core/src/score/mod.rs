@@ -3,6 +3,7 @@
 //! Pure functions over indexes and records: no locks, no files, no network. `docs/scoring.md`
 //! derives every formula and shows its ablation.
 
+mod beside;
 mod candidates;
 mod condition;
 mod context;

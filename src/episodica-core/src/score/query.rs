@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
+use super::beside::{asks_only_when, without};
 use super::late::TokenTable;
 use super::translations::{SoughtWord, WordTranslator, is_japanese};
 use super::variants::{QueryWord, WordVariant, variants};
@@ -85,6 +86,8 @@ pub struct ParsedQuery {
     /// True if the question is about the past or names a date. Later messages then get no
     /// preference.
     pub asks_past: bool,
+    /// True if the question names a time, and nothing else that the talk has.
+    pub asks_only_when: bool,
     /// True if the question is in English, the language of the package's token table.
     pub is_english: bool,
     /// The question's words without speakers' names; the package's table embeds this text.
@@ -186,6 +189,7 @@ impl ParsedQuery {
         let is_whole = terms == all_terms;
         let terms = weight(terms);
         let all_terms = if is_whole { terms.clone() } else { weight(all_terms) };
+        let asks_only_when = asks_only_when(text, &terms, index);
         Self {
             text: text.to_owned(),
             terms,
@@ -195,6 +199,7 @@ impl ParsedQuery {
             range: None,
             asks_when,
             asks_past,
+            asks_only_when,
             is_english,
             plain,
             sentence,
@@ -420,48 +425,9 @@ fn push_run(run: &str, terms: &mut Vec<String>) {
     }
 }
 
-/// Removes these folded names from a text, unless nothing else would remain. Keeps case and
-/// punctuation, since sentence embedders are trained on sentences.
-fn without(text: &str, names: &BTreeSet<&str>) -> String {
-    let mut kept = String::with_capacity(text.len());
-    for piece in text.split_whitespace() {
-        let (mut has_name, mut is_name) = (false, true);
-        for_each_word(&fold(piece), |word, _| {
-            has_name |= names.contains(word);
-            is_name &= names.contains(word) || word == "s";
-        });
-        if has_name && is_name {
-            kept.push_str(piece.trim_start_matches(|char: char| {
-                char.is_alphanumeric() || matches!(char, '\'' | '\u{2019}')
-            }));
-            continue;
-        }
-        if !kept.is_empty() {
-            kept.push(' ');
-        }
-        let unspaced = names.iter().filter(|name| name.starts_with(is_unspaced));
-        kept.push_str(&unspaced.fold(piece.to_owned(), |piece, name| piece.replace(name, "")));
-    }
-    if kept.chars().any(char::is_alphanumeric) { kept } else { text.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_sentence_loses_the_names_and_nothing_else() {
-        let names = BTreeSet::from(["ann", "林晓禾"]);
-        for (text, rest) in [
-            ("What is Ann's dog called, Ann?", "What is dog called,?"),
-            ("Did Ann\u{2019}s sister call Annette?", "Did sister call Annette?"),
-            ("林晓禾喜欢什么茶？", "喜欢什么茶？"),
-            ("Ann?", "Ann?"),
-            ("", ""),
-        ] {
-            assert_eq!(without(text, &names), rest);
-        }
-    }
 
     #[test]
     fn terms_of_questions() {

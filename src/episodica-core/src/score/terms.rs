@@ -6,6 +6,9 @@ use crate::config::{MESSAGE_WEIGHTS, MemoryConfig, STATIC_WEIGHTS};
 /// Weight of neighbours' vectors with a sentence embedder, which needs less of the surrounding
 /// conversation to represent a sentence.
 const SENTENCE_NEIGHBOURS: f32 = 0.75;
+/// How much more the day weighs for a question that names nothing else: more than all that tells
+/// two messages apart of which neither has a word of the question.
+const ONLY_WHEN: f32 = 4.0;
 pub(super) const WORDS: usize = 0;
 pub(super) const TOKENS: usize = 1;
 pub(super) const VECTOR: usize = 2;
@@ -51,6 +54,9 @@ impl TermWeights {
             if !query.is_english {
                 weights[VECTOR] = 0.0;
             }
+        }
+        if query.asks_only_when {
+            weights[DATE] *= ONLY_WHEN;
         }
         let neighbours = if sentence_embedder { SENTENCE_NEIGHBOURS } else { 1.0 };
         Self { terms: weights.map(decimal), neighbours }

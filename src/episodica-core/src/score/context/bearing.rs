@@ -1,22 +1,19 @@
 //! Decides which messages bear on a question: a context ends where none does any more.
 
-use std::collections::HashSet;
-
 use unicode_categories::UnicodeCategories;
 
 use super::excerpt::ExcerptTerms;
 use super::exchange::is_small_talk;
 use super::material::ContextCandidates;
 use super::packing::BEST;
-use crate::index::stem_word;
+use crate::score::ScoredMessage;
+use crate::score::beside::asks_of_the_talk;
 use crate::score::ranking::LONG_TALK;
 use crate::score::terms::{DATE, TOKENS, VECTOR};
-use crate::score::{QueryTerm, ScoredMessage};
 use crate::text::heads::small_talk;
 use crate::text::script::is_alphanumeric;
 use crate::text::sentences;
-use crate::text::time::mentions;
-use crate::text::words::{fold, has_words, words};
+use crate::text::words::has_words;
 
 /// Number of messages considered: as many as would fit with [`SHORT`] tokens each, at least this.
 const CONSIDERED: usize = 512;
@@ -27,9 +24,6 @@ const KEPT: usize = 10;
 /// it has, and half of its likeness to the question.
 const BEARS: f64 = 0.1;
 const LIKENESS: f64 = 0.5;
-/// Least likeness of a word of the talk that counts as one of the question: its translations and
-/// inflections have it, a word that is only spelled alike has not.
-const ALIKE: f32 = 0.8;
 /// How sure the head for small talk must be: surely of a greeting or a thanks, and nearly. Single
 /// words, such as a search may have, lie between.
 const SURELY: f32 = 4.0;
@@ -133,24 +127,12 @@ fn told_beside_signs<'a>(
     considered.iter().filter(tells).take(BEST).copied().collect()
 }
 
-/// True if the talk has a word, a speaker or a day that the question names. The words of a date,
-/// such as "tomorrow", are no words of the question.
+/// True if the talk has a word, a speaker or a day that the question names.
 fn is_known(material: &ContextCandidates<'_>) -> bool {
     let ContextCandidates { messages, query, index, .. } = *material;
-    let Some(first) = messages.first().filter(|_| !query.text.is_empty()) else { return true };
-    let dates = mentions(&query.text, index.get(first.slot).timestamp);
-    let dates: HashSet<String> = dates
-        .iter()
-        .flat_map(|date| words(&query.text[date.start..date.end]))
-        .map(|word| stem_word(&fold(word)).into_owned())
-        .collect();
-    let postings = &index.field.postings;
-    let is_said = |term: &QueryTerm| {
-        !dates.contains(&term.text)
-            && (term.variants.iter().any(|variant| variant.share >= ALIKE)
-                || postings.document_frequency(&term.text) > 0)
-    };
-    query.terms.iter().any(is_said)
+    query.text.is_empty()
+        || messages.is_empty()
+        || asks_of_the_talk(&query.text, &query.terms, index)
         || !query.named.is_empty()
         || messages.iter().any(|one| one.terms[DATE] > 0.0)
 }
