@@ -66,7 +66,8 @@ def delete(
     """Removes records, and the records derived from them.
 
     Afterwards no byte of their texts is in any file. Episodes that lose a message are written
-    again without it. Facts without another source message are removed.
+    again without it. Facts without another source message are removed; one that :meth:`update`
+    has rewritten stays, without a source: delete it by its own id.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ _TIMED = re.compile(
 )
 _OFFSET = re.compile(r"(?P<name>[^:\d\[(]{2,40}?)\s{1,4}[\[(]?(?:\d{1,2}:)?\d{1,2}:\d{2}[\])]?")
 _HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
-_RULES = re.compile(r"(?<!\n)\n+[-*_]{3,}\s*$")
+_RULES = re.compile(r"(?<!\n)\n+(?:[-*_]{3,}|[*] [*] [*])\s*$")
 
 
 def is_transcript(head: str) -> bool:

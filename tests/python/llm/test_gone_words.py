@@ -235,16 +235,50 @@ def test_words_of_a_deleted_message_leave_facts_that_cite_another(
     assert OLD not in words(memory)
     assert not is_on_disk(memory, OLD)
     assert memory.wait("ida", timeout=60)
-    if answers:
-        until = time.monotonic() + 60
-        while "appointment for her illness" not in words(memory):
-            assert time.monotonic() < until, "the model was not asked again"
-            time.sleep(0.02)
     now = words(memory)
     assert OLD not in now
     assert not is_on_disk(memory, OLD)
+    if answers:
+        assert "appointment for her illness" in now
     assert "appointment on Thursday" in now
     assert memory.verify("ida").errors == 0
+
+
+@pytest.mark.parametrize("said", ["one line", "several lines"])
+def test_what_a_context_showed_is_learned_again(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], said: str
+) -> None:
+    """A context shows words of messages that came before it: these are no copies of it."""
+    memory = open_memory(serve(clear_alone))
+    learn(memory)
+    if said == "several lines":
+        hear(memory, [message("m3", "My sister Vera drives me there.\nIt rains.", 3)])
+    assert "Vera drives" in memory.context("ida", "which appointment? who drives?").text
+    memory.delete("ida", "m1")
+    assert memory.wait("ida", timeout=60)
+    told = [one.content for one in memory.semantic_memories("ida")]
+    assert "Ida has an appointment for her illness on Thursday." in told
+    assert "Vera drives Ida to the illness clinic." in told
+
+
+def test_who_waits_for_anothers_deletion_waits_for_the_model(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], tmp_path: Path
+) -> None:
+    """As soon as the message is gone, the question about the rest of its episode is due."""
+    server = serve(clear_alone)
+    for number in range(2):
+        memory = open_memory(server, path=tmp_path / f"m{number}")
+        learn(memory)
+        deleting = threading.Thread(target=memory.delete, args=("ida", "m1"))
+        deleting.start()
+        until = time.monotonic() + 60
+        while memory.get("ida", "m1") is not None:
+            assert time.monotonic() < until
+        assert memory.wait("ida", timeout=60)
+        told = [one.content for one in memory.semantic_memories("ida")]
+        deleting.join(60)
+        assert any("appointment for her illness" in one for one in told), number
+        memory.close()
 
 
 def test_words_of_a_deleted_message_leave_facts_of_later_talks(

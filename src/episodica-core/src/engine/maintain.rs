@@ -63,7 +63,9 @@ impl Engine {
         users.iter().all(|user| {
             let learned = self.services.has_background_work()
                 || user.view.read().backlog.unlearned_episodes().is_empty();
-            learned && !self.queue.is_busy_with(user) && user.turns.try_take().is_some()
+            // The turn first: whoever has it may be about to queue work.
+            let turn = user.turns.try_take();
+            learned && turn.is_some() && !self.queue.is_busy_with(user)
         })
     }
 

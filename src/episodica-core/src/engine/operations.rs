@@ -317,6 +317,8 @@ impl Engine {
     ) -> Result<DeleteReport> {
         self.check_writable()?;
         let delete = |user: &UserGuard| {
+            // Held until the work is queued: nobody who waits may find the user idle in between.
+            let _step = user.turns.take_step(control)?;
             let report = delete_records(&self.services, user, &choose, control)?;
             // A model is asked again about what it wrote from deleted messages.
             if self.services.has_background_work() {

@@ -1,7 +1,7 @@
 //! Recognises contexts of this memory inside messages. Applications add their prompts as messages.
 //! A context in such a message must be neither learned from nor found again.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use jiff::civil::Date;
@@ -53,19 +53,21 @@ const MAX_LINES: usize = 8_192;
 /// Shorter lines are too common to be recognised.
 const MIN_CHARS: usize = 12;
 
-/// Hashes of the lines that contexts contained, oldest first.
+/// Hashes of the lines that contexts contained, oldest first, each with the slot of the next message
+/// when it was first recalled: no earlier message can be a copy of it.
 #[derive(Clone, Default)]
 pub(crate) struct RecalledLines {
     order: VecDeque<String>,
-    known: HashSet<String>,
+    known: HashMap<String, u32>,
 }
 
 impl RecalledLines {
-    pub fn note_line(&mut self, text: &str) {
+    pub fn note_line(&mut self, text: &str, next: u32) {
         for hash in text.lines().filter_map(line_hash) {
-            if self.known.insert(hash.clone()) {
-                self.order.push_back(hash);
-            }
+            self.known.entry(hash).or_insert_with_key(|hash| {
+                self.order.push_back(hash.clone());
+                next
+            });
         }
         while self.order.len() > MAX_LINES {
             if let Some(oldest) = self.order.pop_front() {
@@ -74,8 +76,10 @@ impl RecalledLines {
         }
     }
 
-    pub fn has_line(&self, line: &str) -> bool {
-        !self.known.is_empty() && line_hash(line).is_some_and(|hash| self.known.contains(&hash))
+    /// True if the message with this slot has the line from a context.
+    pub fn has_line(&self, line: &str, slot: u32) -> bool {
+        let first = || self.known.get(&line_hash(line)?).copied();
+        !self.known.is_empty() && first().is_some_and(|first| first <= slot)
     }
 }
 
@@ -105,14 +109,17 @@ mod tests {
         recalled.note_line(
             "# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved \
                 to Lyon last Friday.",
+            7,
         );
-        assert!(recalled.has_line("> Ann: I moved to Lyon last Friday."));
-        assert!(recalled.has_line("ann lives in lyon"));
-        assert!(!recalled.has_line("Ben: I moved to Lyon last Friday."));
-        assert!(!recalled.has_line("ok"));
+        recalled.note_line("Ann lives in Lyon.", 9);
+        assert!(recalled.has_line("> Ann: I moved to Lyon last Friday.", 7));
+        assert!(recalled.has_line("ann lives in lyon", 8));
+        assert!(!recalled.has_line("ann lives in lyon", 6));
+        assert!(!recalled.has_line("Ben: I moved to Lyon last Friday.", 8));
+        assert!(!recalled.has_line("ok", 8));
         for number in 0..MAX_LINES {
-            recalled.note_line(&format!("a line with the number {number}"));
+            recalled.note_line(&format!("a line with the number {number}"), 10);
         }
-        assert!(!recalled.has_line("Ann lives in Lyon."));
+        assert!(!recalled.has_line("Ann lives in Lyon.", 11));
     }
 }

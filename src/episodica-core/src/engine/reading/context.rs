@@ -115,7 +115,7 @@ impl Engine {
         let mut degraded = prepared.degraded.clone();
         let gathered = ContextSources::new(&search, request.max_tokens, &mut degraded)?;
         let packed = gathered.pack(&search, request, control)?;
-        user.recalled.lock().note_line(&packed.text);
+        user.recalled.lock().note_line(&packed.text, view.messages.slot_count() as u32);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();

@@ -97,7 +97,8 @@ pub(crate) fn update_text(
 }
 
 /// Deletes records and everything derived from them, in one pass over the files; see
-/// [`Engine::delete`]. `choose` selects the records while no other caller can change them.
+/// [`Engine::delete`]. `choose` selects the records. The caller holds a step, so that no other
+/// caller can change them.
 ///
 /// [`Engine::delete`]: crate::engine::Engine::delete
 pub(crate) fn delete_records(
@@ -106,7 +107,6 @@ pub(crate) fn delete_records(
     choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
     control: &dyn CallControl,
 ) -> Result<DeleteReport> {
-    let _step = user.turns.take_step(control)?;
     let basis = user.decision_basis();
     let mut erasure = erasure_of(choose(user));
     if erasure == UserErasure::default() {

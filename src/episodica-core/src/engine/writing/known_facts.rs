@@ -33,7 +33,8 @@ const SAME_MATTER: f32 = 0.6;
 const LEAST: f32 = 0.3;
 
 /// The facts that these messages may change, the oldest first: those that held or were to come when
-/// the messages were said. `least` is the least cosine by which a fact is near in meaning,
+/// the messages were said. What was told later is left out: a model that is asked again about
+/// earlier messages must not end it. `least` is the least cosine by which a fact is near in meaning,
 /// `most` their number; those `leaving` are left out.
 pub(super) fn facts_about(
     view: &UserView,
@@ -44,9 +45,15 @@ pub(super) fn facts_about(
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
     let relearn = view.backlog.episodes_to_relearn();
     let said = messages.iter().map(|message| message.timestamp).min().unwrap_or(Moment::MAX);
+    let last = ids.iter().filter_map(|id| view.messages.slot_of(id)).max().unwrap_or(u32::MAX);
+    let is_later = |id: &String| view.messages.slot_of(id).is_some_and(|slot| slot > last);
+    let is_known = |fact: &SemanticMemory| {
+        fact.source_messages.is_empty() || !fact.source_messages.iter().all(is_later)
+    };
     // Of facts that say the same, the latest is shown; an ending of it ends the others, too.
     let mut told: HashMap<(String, String), u32> = HashMap::new();
-    for (slot, fact) in view.facts.iter().filter(|(_, fact)| fact.holds_at(said)) {
+    let known = view.facts.iter().filter(|(_, fact)| fact.holds_at(said) && is_known(fact));
+    for (slot, fact) in known {
         told.insert((fact.subject.to_lowercase(), normalized(&fact.content)), slot);
     }
     let told: HashSet<u32> = told.into_values().collect();

@@ -62,15 +62,25 @@ pub(super) fn asks_last(model: VoiceModel<'_>, text: &str, pieces: &[Piece]) -> 
 }
 
 /// True for the writer's own words in quotation marks: "I told my doctor: 'I'm vegan.'" The model
-/// then judges the sentence.
-pub(super) fn quotes_oneself(model: VoiceModel<'_>, text: &str, quotation: &Range<usize>) -> bool {
+/// then judges the sentence. The words of `earlier` quotations tell nothing about it.
+pub(super) fn quotes_oneself(
+    model: VoiceModel<'_>,
+    text: &str,
+    quotation: &Range<usize>,
+    earlier: &[Range<usize>],
+) -> bool {
     let mut start = quotation.start.saturating_sub(MAX_LEAD);
     while !text.is_char_boundary(start) {
         start += 1;
     }
-    let before = &text[start..quotation.start];
-    let line = before.rfind('\n').map_or(0, |end| end + 1);
-    let lead = before[line..].trim_end_matches(|c: char| !c.is_alphanumeric());
+    let start = text[start..quotation.start].rfind('\n').map_or(start, |end| start + end + 1);
+    let (mut lead, mut at) = (String::new(), start);
+    for other in earlier.iter().filter(|other| other.end > start && other.end <= quotation.start) {
+        lead.push_str(text.get(at..other.start).unwrap_or_default());
+        at = at.max(other.end);
+    }
+    lead.push_str(&text[at..quotation.start]);
+    let lead = lead.trim_end_matches(|c: char| !c.is_alphanumeric());
     let lead = sentences(lead).last().copied().unwrap_or_default();
     speaks_of_self(lead) && model.glance(lead).announces < ONESELF
 }

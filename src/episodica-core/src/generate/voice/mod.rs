@@ -89,10 +89,13 @@ impl<'t> Reading<'t> {
         marked.extend(mail.map(|start| (start..text.len(), SaidBy::Person)));
         marked.extend(own_line(text, speaker, &lines, &marked).map(|range| (range, base)));
         marked.extend(chats::copied_chats(model, text, speaker, base, &lines));
-        let quoted = quotations::quotations(text).into_iter().enumerate();
-        let quoted = quoted
-            .filter(|(number, range)| *number >= MAX_QUOTED || !quotes_oneself(model, text, range));
-        marked.extend(quoted.map(|(_, range)| (range, SaidBy::Quoted)));
+        let mut quoted = quotations::triple_quoted(text);
+        quoted.extend(quotations::quotations(text));
+        quoted.sort_by_key(|range| range.start);
+        let others = quoted.iter().enumerate().filter(|(number, range)| {
+            *number >= MAX_QUOTED || !quotes_oneself(model, text, range, &quoted[..*number])
+        });
+        marked.extend(others.map(|(_, range)| (range.clone(), SaidBy::Quoted)));
         marked.extend(jokes(text, &pieces).map(|range| (range, SaidBy::Quoted)));
         let certain = innermost(marked);
         let known = known(text, base, &pieces, &certain);

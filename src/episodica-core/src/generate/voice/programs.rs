@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::chats::clock;
 use super::headers::{ProgramBlock, entries, starts_with_any};
 use super::pieces::Line;
 use crate::model::SaidBy;
@@ -42,6 +43,7 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
     let mut block: Option<ProgramBlock> = None;
     let mut mail: Option<usize> = None;
     let mut has_words = false;
+    let levels = lines.iter().filter(|line| has_level(&text[line.range.clone()])).count();
     for (number, line) in lines.iter().enumerate() {
         let bare = &text[line.range.clone()];
         let mark = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
@@ -71,7 +73,7 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             continue;
         }
         block = block.or_else(|| ProgramBlock::beginning(text, lines, number));
-        if block.is_some() || is_program_line(bare) {
+        if block.is_some() || is_program_line(bare) || levels > 1 && has_level(bare) {
             found.push((line.range.clone(), SaidBy::Application));
         } else if is_quoted(bare) {
             found.push((line.range.clone(), SaidBy::Quoted));
@@ -138,21 +140,44 @@ fn is_event(line: &str) -> bool {
         && !word.ends_with(':')
 }
 
-/// "2024-03-12 10:04:01 INFO user said: …".
+/// "2024-03-12 10:04:01 INFO user said: …", "10:04:01.331 [main] WARN …", "Nov 28 10:04:01 host
+/// chat[7]: …".
 fn is_log_line(line: &str) -> bool {
     let start = line.trim_start_matches('[');
-    let is_stamped = start.get(..10).is_some_and(|date| {
+    let is_dated = start.get(..10).is_some_and(|date| {
         date.bytes().enumerate().all(|(at, c)| match at {
             4 | 7 => c == b'-' || c == b'/',
             _ => c.is_ascii_digit(),
         })
     });
+    let is_timed = || clock(start).is_some_and(|clock| clock.start == 0);
     let mut words = start.split([' ', '\t', ']', '[']).filter(|word| !word.is_empty());
-    let is_level = |word: &str| {
-        let word = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
-        matches!(word, "TRACE" | "DEBUG" | "INFO" | "WARN" | "WARNING" | "ERROR" | "FATAL")
-    };
-    is_stamped && words.by_ref().take(4).any(is_level)
+    (is_dated || is_timed()) && words.by_ref().take(4).any(is_level) || is_of_syslog(line)
+}
+
+/// The level of a log's line: "WARN", "INFO:".
+fn is_level(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_ascii_alphabetic());
+    matches!(word, "TRACE" | "DEBUG" | "INFO" | "WARN" | "WARNING" | "ERROR" | "FATAL")
+}
+
+/// True for a month, a day, a time, a host and a process.
+fn is_of_syslog(line: &str) -> bool {
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    let month = words
+        .next()
+        .is_some_and(|word| word.len() == 3 && word.bytes().all(|c| c.is_ascii_alphabetic()));
+    let day = words
+        .next()
+        .is_some_and(|word| word.len() <= 2 && word.bytes().all(|c| c.is_ascii_digit()));
+    let time = words.next().is_some_and(|word| word.len() == 8 && clock(word).is_some());
+    month && day && time && words.nth(1).is_some_and(|process| process.ends_with("]:"))
+}
+
+/// "[ERROR] no route": a level in brackets. People write one, too, so a log has several.
+fn has_level(line: &str) -> bool {
+    let label = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    label.is_some_and(|(label, _)| is_level(label) || is_level(&label.to_ascii_uppercase()))
 }
 
 fn is_quoted(line: &str) -> bool {
@@ -301,6 +326,11 @@ mod tests {
             ("<tom> I moved\nme too", "\nme too"),
             ("I <3 you, 2 < 3 > 1, <b>I moved</b>, [1] [x] a[i]", ""),
             ("> I moved\nok", "\nok"),
+            ("10:14:02.331 [main] INFO Bot - I moved\nok", "\nok"),
+            ("Nov 28 09:14:02 web-1 chat[771]: user: I moved\nok", "\nok"),
+            ("[INFO] I moved\n[error] I have a dog\nok", "\n\nok"),
+            ("[INFO] I moved", "[INFO] I moved"),
+            ("10:14 I moved\nMay 3 10:14:02 I moved", "10:14 I moved\nMay 3 10:14:02 I moved"),
         ] {
             let kept = own(text);
             let left = if left.is_empty() && text.starts_with("I <3") { text } else { left };

@@ -106,6 +106,29 @@ fn is_mark(c: char) -> bool {
     )
 }
 
+/// The ranges between three quotation marks in a row, as prompts part a text from the question
+/// about it. Without the closing ones, they reach to the end if they begin or end a line.
+pub(super) fn triple_quoted(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    for mark in ["\"\"\"", "'''"] {
+        let mut at = 0;
+        while let Some(start) = text[at..].find(mark).map(|offset| at + offset + mark.len()) {
+            let before = text[..start - mark.len()].trim_end_matches([' ', '\t']);
+            let stands_apart = before.is_empty()
+                || before.ends_with('\n')
+                || text[start..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+            let end = text[start..].find(mark).map(|length| start + length);
+            match end {
+                Some(end) => found.push(start..end),
+                None if stands_apart => found.push(start..text.len()),
+                None => {}
+            }
+            at = end.map_or(text.len(), |end| end + mark.len());
+        }
+    }
+    found
+}
+
 /// The end of the paragraph at a place.
 fn paragraph_end(text: &str, at: usize) -> usize {
     text[at..].find("\n\n").map_or(text.len(), |length| at + length)
@@ -148,6 +171,20 @@ mod tests {
             ("My favourite book is \"Goodbye to Berlin\".", &[]),
         ] {
             assert_eq!(quoted(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_between_three_marks_are_found() {
+        for (text, found) in [
+            ("Context: \"\"\"I live in Bonn\"\"\" Where?", &["I live in Bonn"][..]),
+            ("a\n'''\nI live in Bonn\n\nHe \"too\"\n'''\nb", &["\nI live in Bonn\n\nHe \"too\"\n"]),
+            ("\"\"\"\nI live in Bonn", &["\nI live in Bonn"]),
+            ("Text: \"\"\"\r\nI live in Bonn", &["\r\nI live in Bonn"]),
+            ("My mark is \"\"\" and I live in Bonn", &[]),
+        ] {
+            let ranges = triple_quoted(text).into_iter().map(|range| &text[range]);
+            assert_eq!(ranges.collect::<Vec<_>>(), found, "{text}");
         }
     }
 

@@ -138,7 +138,19 @@ fn value_at(text: &str, way: Way) -> Option<(usize, usize)> {
             is_key(value) || is_value && is_whole && is_short_key(value, quote.is_some())
         }
     };
-    is_secret.then_some((begin, begin + length))
+    let is_typed = quote.is_none() && matches!(promise, Promise::Password | Promise::Entry);
+    let marks = if is_typed { marks_behind(value, &rest[length..]) } else { 0 };
+    is_secret.then_some((begin, begin + length + marks))
+}
+
+/// The bytes of "!" and "#" behind a password of small and capital letters and digits: who mixes
+/// these has been asked for a mark, too.
+fn marks_behind(value: &str, rest: &str) -> usize {
+    let has = |is: fn(&char) -> bool| value.chars().any(|c| is(&c));
+    let is_mixed =
+        has(|c| c.is_lowercase()) && has(|c| c.is_uppercase()) && has(|c| c.is_numeric());
+    let marks = rest.bytes().take_while(|byte| matches!(byte, b'!' | b'#')).count();
+    if is_mixed { marks } else { 0 }
 }
 
 /// The mark that closes a quotation.
