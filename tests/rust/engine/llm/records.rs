@@ -7,7 +7,7 @@ use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, ContextRequest, StatedFact};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{ChatPrompt, UsagePhase};
-use episodica_core::model::NewMessage;
+use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{HitKind, OutputForm, RecordFilter, SearchMethod, SearchRequest};
 use serde_json::{Value, json};
 
@@ -227,7 +227,8 @@ fn an_episode_with_three_changes_sees_the_three_facts_that_change() {
     for number in 0..48 {
         let matter = matters[number % matters.len()];
         let content = format!("ann's {matter} has the label tag{number}.");
-        let fact = StatedFact { content, ..StatedFact::default() };
+        let kind = Some(MemoryKind::PersonalInfo);
+        let fact = StatedFact { content, kind, ..StatedFact::default() };
         engine.remember("ann", fact, &NOW).unwrap();
     }
     let said = [

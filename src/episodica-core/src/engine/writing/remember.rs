@@ -120,12 +120,10 @@ pub(crate) fn remember_fact(
     let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
     let at = statement.valid_from.unwrap_or(now);
     let slot = (&*subject, &*attribute, &*value);
-    let from = statement.valid_from;
-    let SlotEndings { ends, later } =
-        slot_endings(&view, slot, statement.subject.is_none(), (from, now));
+    let ends = slot_endings(&view, slot, statement.subject.is_none(), (at, now));
     let is_same = |known: &&Arc<SemanticMemory>| {
         known.is_stated()
-            && (known.holds_at(now) || from == Some(known.valid_from))
+            && known.holds_at(now)
             && !known.is_procedure()
             && (&known.attribute, &known.value) == (&attribute, &value)
     };
@@ -151,7 +149,7 @@ pub(crate) fn remember_fact(
         0 => StatementOutcome::Added,
         _ => StatementOutcome::Ends,
     };
-    let records = with_endings(&view, fact, later, now);
+    let records = with_endings(&view, fact, now);
     drop(view);
     let fact = put_facts(services, user, basis, records, control)?;
     Ok((fact, outcome))
@@ -179,28 +177,17 @@ fn dated_statement(services: &EngineServices, statement: &StatedFact, now: Momen
     with_dates(text, &told.map_or(of_now, found))
 }
 
-/// How a new value of an attribute stands to the others.
-#[derive(Default)]
-struct SlotEndings {
-    /// The endings of the values before it.
-    ends: Vec<FactEnding>,
-    /// Ids of the values after it, which end it when they begin.
-    later: Vec<String>,
-}
-
 /// The endings of the facts that state another value of a subject's attribute than the one that
-/// holds `from` a given time on, else from now on. Values with given times hold in the order of
-/// these, whatever the order in which they are told.
+/// holds from `at` on.
 fn slot_endings(
     view: &UserView,
     (subject, attribute, value): (&str, &str, &str),
     is_of_user: bool,
-    (from, now): (Option<Moment>, Moment),
-) -> SlotEndings {
+    (at, now): (Moment, Moment),
+) -> Vec<FactEnding> {
     if attribute.is_empty() || value.is_empty() {
-        return SlotEndings::default();
+        return Vec::new();
     }
-    let (at, is_told) = (from.unwrap_or(now), from.is_some_and(|from| from <= now));
     // A model names the user as the messages do.
     let speaker = if is_of_user { main_speaker(view).unwrap_or_default() } else { String::new() };
     let (speaker, subject) = (speaker.to_lowercase(), subject.to_lowercase());
@@ -217,18 +204,9 @@ fn slot_endings(
             && known.holds_at(at.max(known.valid_from))
             && is_about(&known.subject)
     };
-    let is_open = |slot: &u32| {
-        let held = |known: &Arc<SemanticMemory>| is_told && !known.is_open();
-        view.is_current(*slot) || view.facts.get(*slot).is_some_and(held)
-    };
-    let others = view.facts.current_slots().filter(is_open).filter_map(|slot| view.facts.get(slot));
+    let current = view.facts.current_slots().filter(|slot| view.is_current(*slot));
     let mut ends: BTreeMap<String, Moment> = BTreeMap::new();
-    let mut later = Vec::new();
-    for known in others.filter(other_value) {
-        if is_told && known.is_dated() && known.valid_from > at {
-            later.push(known.memory_id.clone());
-            continue;
-        }
+    for known in current.filter_map(|slot| view.facts.get(slot)).filter(other_value) {
         // What was to come is called off now. What never holds ends nothing, so this fact does.
         let from = if at > now && known.valid_from > now { now } else { at };
         ends.insert(known.memory_id.clone(), from);
@@ -236,27 +214,12 @@ fn slot_endings(
             ends.extend(known.ends.iter().map(|of| (of.memory_id.clone(), at)));
         }
     }
-    let ends = ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect();
-    SlotEndings { ends, later }
+    ends.into_iter().map(|(memory_id, from)| FactEnding { memory_id, from }).collect()
 }
 
-/// The fact, after the next revisions of the facts that it ends and of those that end it.
-fn with_endings(
-    view: &UserView,
-    mut fact: SemanticMemory,
-    later: Vec<String>,
-    now: Moment,
-) -> Vec<Arc<SemanticMemory>> {
+/// The fact, after the next revisions of the facts that it ends.
+fn with_endings(view: &UserView, fact: SemanticMemory, now: Moment) -> Vec<Arc<SemanticMemory>> {
     let mut changed: BTreeMap<String, SemanticMemory> = BTreeMap::new();
-    for known in later.iter().filter_map(|id| view.facts.by_id(id)) {
-        let (memory_id, from) = (fact.memory_id.clone(), known.valid_from);
-        let mut ending = next_revision(known, now);
-        ending.ends.push(FactEnding { memory_id, from });
-        ending.ends.sort_by(|one, other| one.memory_id.cmp(&other.memory_id));
-        changed.insert(ending.memory_id.clone(), ending);
-    }
-    fact.ended_by = later;
-    fact.ended_by.sort();
     for ending in &fact.ends {
         let Some(known) = view.facts.by_id(&ending.memory_id) else { continue };
         let mut ended = next_revision(known, now);
@@ -264,13 +227,12 @@ fn with_endings(
         ended.ended_by.sort();
         changed.insert(ended.memory_id.clone(), ended);
     }
-    let id = fact.memory_id.clone();
-    changed.insert(id.clone(), fact);
-    let find = |id: &str| view.facts.by_id(id).map(|fact| &**fact);
-    let mut records = refold_facts(changed, &find, now);
-    // The new fact is the last one.
-    records.sort_by_key(|record| record.memory_id == id);
-    records.into_iter().map(Arc::new).collect()
+    let find = |id: &str| {
+        if id == fact.memory_id { Some(&fact) } else { view.facts.by_id(id).map(|fact| &**fact) }
+    };
+    let mut records: Vec<_> = refold_facts(changed, &find, now).into_iter().map(Arc::new).collect();
+    records.push(Arc::new(fact));
+    records
 }
 
 /// A fact that is stated again: it may expire later, is no longer archived, and gets further
