@@ -25,6 +25,8 @@ from .value import Value, clip, jsonable, longest
 from .visible import visible
 
 # The most characters of a former text and of a quotation; the most former texts of a line.
+# The day of a relative date in brackets: "[9 March 2026]".
+_OWN_DAY = re.compile(r"\[[^\]]*\d{4}[^\]]*\]")
 _FORMER = 120
 _QUOTED = 400
 _MOST_FORMER = 3
@@ -214,7 +216,9 @@ class Profile(Value):
         if line.fact.quote is None:
             words = WORDS[self.language]
             before = words.before.format(text=" / ".join(former)) if former else ""
-            dated = words.on if line.fact._is_event else words.since
+            # A day in its own words tells since when; its `valid_from` may be the day of saying it.
+            names_day = _OWN_DAY.search(line.content) is not None
+            dated = words.on if names_day or line.fact._is_event else words.since
             since = dated.format(date=_date(line.fact.valid_from), before=before)
             if not line.fact.is_dated:
                 since = f" ({before.lstrip(_MARKS)})" if before else ""

@@ -13,6 +13,7 @@ from .people import people_named
 from .profile import Profile, ProfileLine, rank
 from .records import SemanticMemory
 from .reports import Event
+from .visible import without_days
 
 # Cortex-Mem's categories and their limits; the least important facts are left out.
 LIMITS: dict[str, int] = {
@@ -77,9 +78,10 @@ def profile_of(
     stated = {fact.quote.casefold() for fact in chosen if fact.quote}
     for fact in sorted(chosen, key=rank):
         # A fact that was stated twice is told once; a quotation has its dates.
-        if fact.quote is None and fact.content.casefold() in stated:
+        text = without_days(fact.content).casefold()
+        if fact.quote is None and text in stated:
             continue
-        stated.add(fact.content.casefold())
+        stated.add(text)
         category = places[fact.memory_id]
         if len(kept[category]) < rooms[category]:
             kept[category].append(fact)
@@ -227,6 +229,9 @@ def _names_of(
     counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
     known = own & counts.keys()
     main = {speaker.casefold()} & counts.keys()
+    if speaker and not speaker.startswith(NAMELESS):
+        # A quotation of another speaker is not the user's; a model may name the user otherwise.
+        counts = Counter(_person(fact) for fact in facts if fact.made_by == "model")
     return own | (known or main or {name for name, _ in counts.most_common(1)})
 
 

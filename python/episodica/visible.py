@@ -21,6 +21,18 @@ _IN_LINE = re.compile(f"({_FLAG})|[\x00-\x1f{_ACTING}]")
 _IN_LINES = re.compile(f"({_FLAG})|(\r\n)|[\x00-\x08\x0b-\x1f{_ACTING}]")
 _IN_JSON = re.compile(f"[{_ACTING}]")
 
+# The day of a relative date in brackets: " [9 March 2026]".
+_DAYS = re.compile(r" ?\[[^\]]*\]")
+
+
+def without_days(text: str) -> str:
+    """``text`` without the bracketed days of its relative dates, as it was said.
+
+    >>> without_days("I start next Monday [9 March 2026].")
+    'I start next Monday.'
+    """
+    return _DAYS.sub("", text)
+
 
 def visible(text: str, *, lines: bool = False) -> str:
     r"""``text`` with an escape for every character that controls a display, but is not shown.

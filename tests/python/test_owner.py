@@ -235,3 +235,24 @@ def test_people_whose_profile_is_empty_are_not_named(
         told = capsys.readouterr().err
         assert "no fact belongs in a profile" in told
         assert "--of" not in told, "the very command that was just used"
+
+
+@pytest.mark.parametrize("sessions", [True, False])
+def test_a_person_heard_most_is_the_user_even_without_a_line_in_the_profile(
+    tmp_path: Path, sessions: bool
+) -> None:
+    said = [
+        ("Zoe", "What a day."),
+        ("Adam", "I am allergic to peanuts."),
+        ("Zoe", "See you on the stairs."),
+        ("Zoe", "It rained."),
+    ]
+    with MemorySystem(tmp_path / "stairs") as memory:
+        for number, (name, text) in enumerate(said):
+            one = {"role": "user", "name": name, "content": text}
+            one |= {"session_id": f"s{number // 2}"} if sessions else {}
+            memory.add_messages("me", [one])
+        memory.flush("me")
+        memory.wait("me")
+        assert "peanuts" not in memory.profile("me").to_markdown()
+        assert "peanuts" in memory.profile("me", of="Adam").to_markdown()

@@ -124,3 +124,12 @@ def test_a_statement_stands_in_the_section_of_the_same_quotation(
     memory.wait("gus")
     quoted = [fact.kind for fact in memory.semantic_memories("gus")]
     assert quoted == [memory.remember("ida", text).kind]
+
+
+def test_a_statement_that_names_its_day_has_no_other_beginning(memory: MemorySystem) -> None:
+    memory.remember("ida", "I have worked at the mill since yesterday.", valid_from="2025-10-02")
+    bees = {"kind": "preference", "valid_from": "2025-10-02"}
+    memory.remember("ida", "I keep bees.", **bees)
+    text = memory.profile("ida").to_markdown()
+    assert "since yesterday [1 October 2025]. (2025-10-02)" in text
+    assert "I keep bees. (since 2025-10-02)" in text

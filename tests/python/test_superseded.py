@@ -84,4 +84,4 @@ def test_the_command_line_and_charts_say_it(
     assert f"{old.content} (outdated)" in out
     assert out.count("(outdated)") == 1
     assert main(["timeline", "al", "--store", str(store)]) == 0
-    assert capsys.readouterr().out.count("(until ") == 1
+    assert capsys.readouterr().out.count("(2024-01-05 – 2024-02-02)") == 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -27,6 +26,7 @@ from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import DeleteReport
 from ..results import Hit
 from ..value import clip, longest
+from ..visible import without_days
 from . import answers
 from .answers import Item, filled, item, moment_of
 from .arguments import (
@@ -53,8 +53,6 @@ _STILL_SAID = (
 _EVIDENCE = 5
 # The most characters of a note that is stated as a fact: a longer text is learned from.
 _LONGEST_NOTE = 1_000
-# The days that a stated fact has after its relative dates.
-_DAYS = re.compile(r" ?\[[^\]]*\]")
 # In the metadata of a note's fact: the id of its message.
 NOTE_OF = "note_of"
 # The most tokens that one conversation is given, and the most conversations that are remembered.
@@ -135,7 +133,7 @@ class Tools:
         async for known in earlier:
             # The same note in other words: its fact is corrected.
             # Its relative dates have their days in brackets.
-            if text not in (known.content, _DAYS.sub("", known.content)):
+            if text not in (known.content, without_days(known.content)):
                 await self._memory.update(self._user, known.memory_id, text)
             return known.memory_id
         fact = await self._memory.remember(

@@ -34,7 +34,7 @@ _BUCKET = struct.Struct("=Qdd")
 _NEIGHBOURS = 8
 _SIZE = _WORKERS * _ROW.size + (_KEYS + _NEIGHBOURS) * _BUCKET.size
 # A key may send the requests of this many seconds at once.
-_BURST_SECONDS = 60.0
+_BURST_SECONDS = 10.0
 # The longest wait for the lock: a worker that was stopped while it holds the lock stops no other.
 _LOCK_SECONDS = 0.05
 

@@ -148,8 +148,7 @@ async def test_each_key_has_its_own_limit(settings: ServerSettings, ring: KeyRin
     slow, _ = ring.create(rate_per_minute=6)
     fast, _ = ring.create()
     async with opened(settings) as client:
-        for _ in range(6):
-            await client.json("GET", f"{ALICE}/stats", headers=bearer(slow))
+        await client.json("GET", f"{ALICE}/stats", headers=bearer(slow))
         answer = await client.get(f"{ALICE}/stats", headers=bearer(slow))
         assert answer.status_code == 429
         assert 1 <= int(answer.headers["retry-after"]) <= 11
@@ -158,9 +157,9 @@ async def test_each_key_has_its_own_limit(settings: ServerSettings, ring: KeyRin
 
 def test_a_bucket_fills_again() -> None:
     limiter = Shared()
-    waits = [limiter.take("k", 60, 0.0) for _ in range(61)]
-    assert waits[:60] == [0.0] * 60, "a whole minute's requests at once"
-    assert waits[60] == pytest.approx(1.0)
+    waits = [limiter.take("k", 60, 0.0) for _ in range(11)]
+    assert waits[:10] == [0.0] * 10
+    assert waits[10] == pytest.approx(1.0)
     assert limiter.take("k", 60, 1.0) == 0.0
     assert limiter.take("k", 0, 1.0) == 0.0
 

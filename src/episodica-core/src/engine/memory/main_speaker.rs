@@ -11,11 +11,13 @@ use crate::model::Message;
 const LATEST: usize = 1_000;
 
 /// The speaker, no agent, who is heard in most sessions of the latest messages; among several the
-/// first by name.
+/// one with most messages, then the first by name.
 pub(crate) fn main_speaker(view: &UserView) -> Option<String> {
     let last = view.messages.message_slots().next_back()?;
-    let sessions = sessions_of_speakers(latest_messages(view, last));
-    let most = sessions.into_iter().max_by_key(|(name, heard)| (heard.len(), Reverse(*name)));
+    let heard = heard_speakers(latest_messages(view, last));
+    let most = heard
+        .into_iter()
+        .max_by_key(|(name, heard)| (heard.sessions.len(), heard.messages, Reverse(*name)));
     most.map(|(name, _)| name.to_owned())
 }
 
@@ -25,14 +27,22 @@ fn latest_messages(view: &UserView, last: u32) -> impl Iterator<Item = &Arc<Mess
     slots.map(|slot| view.messages.get(slot))
 }
 
-/// For each speaker except agents, the sessions in which the speaker is heard.
-fn sessions_of_speakers<'m>(
+/// What is heard of a speaker.
+#[derive(Default)]
+struct HeardSpeaker<'m> {
+    sessions: HashSet<Option<&'m str>>,
+    messages: usize,
+}
+
+/// What is heard of each speaker except agents.
+fn heard_speakers<'m>(
     messages: impl Iterator<Item = &'m Arc<Message>>,
-) -> HashMap<&'m str, HashSet<Option<&'m str>>> {
-    let mut sessions: HashMap<&str, HashSet<Option<&str>>> = HashMap::new();
+) -> HashMap<&'m str, HeardSpeaker<'m>> {
+    let mut heard: HashMap<&str, HeardSpeaker<'_>> = HashMap::new();
     for message in messages.filter(|message| !message.is_agent()) {
-        let session = message.session_id.as_deref();
-        sessions.entry(message.speaker()).or_default().insert(session);
+        let speaker = heard.entry(message.speaker()).or_default();
+        speaker.sessions.insert(message.session_id.as_deref());
+        speaker.messages += 1;
     }
-    sessions
+    heard
 }

@@ -53,8 +53,8 @@ const MAX_LINES: usize = 8_192;
 /// Shorter lines are too common to be recognised.
 const MIN_CHARS: usize = 12;
 
-/// Hashes of the lines that contexts contained, oldest first, each with the slot of the next message
-/// when it was first recalled: no earlier message can be a copy of it.
+/// Hashes of the lines that contexts contained, oldest first, each with the slot of the next
+/// message when it was first recalled: no earlier message can be a copy of it.
 #[derive(Clone, Default)]
 pub(crate) struct RecalledLines {
     order: VecDeque<String>,

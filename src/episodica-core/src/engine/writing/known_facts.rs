@@ -34,8 +34,8 @@ const LEAST: f32 = 0.3;
 
 /// The facts that these messages may change, the oldest first: those that held or were to come when
 /// the messages were said. What was told later is left out: a model that is asked again about
-/// earlier messages must not end it. `least` is the least cosine by which a fact is near in meaning,
-/// `most` their number; those `leaving` are left out.
+/// earlier messages must not end it. `least` is the least cosine by which a fact is near in
+/// meaning, `most` their number; those `leaving` are left out.
 pub(super) fn facts_about(
     view: &UserView,
     messages: &[Arc<Message>],

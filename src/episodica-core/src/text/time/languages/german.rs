@@ -15,7 +15,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         // A state or an appointment in the form of the perfect tense.
         concat!(
             r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
-            r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
+            r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt|",
+            r"verreist|verhindert|verplant|beschäftigt|krankgeschrieben|beurlaubt)",
         ),
         // A date that is called off or moved was to come: "Der Termin am 20. ist abgesagt".
         r"(?:ist|sind|wurde|wurden)\b.*?\b(?:abgesagt|storniert|umgebucht|verschoben|verlegt)",
@@ -64,7 +65,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"(?:auf|um|ein|an|aus|ab|zu|weg|mit|vor|nach|her|hin|los|zurück|zusammen|weiter|fest|",
         r"kennen|statt|teil|weh|frei|krank|bei|durch|heim|rein|raus|runter|hoch|kaputt|",
         r"fertig)?ge\p{Ll}{2,}(?:t|en|an)|\p{Ll}{3,}iert|(?:ver|er|ent|zer|miss|be|über|unter|",
-        r"wieder)\p{Ll}{2,}(?:t|en)|\p{Ll}+gemacht|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
+        r"wieder)\p{Ll}{2,}(?:t|en)|\p{Ll}+gemacht|um\p{Ll}*gezogen|angefangen|umgebaut|getan|",
+        r"gewesen",
     ),
     irregular: "",
     personal: "ich|wir|er|sie|mein\\w*|unser\\w*|mich|mir|uns|du|dein\\w*",
@@ -186,12 +188,9 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::InUnits,
         ),
         ("in einem halben jahr", PatternMeaning::MonthsAway(6)),
-        ("(?:am )?{wd} in (?:einer woche|(?:acht|8) tagen)", PatternMeaning::WeekdayAnd(1)),
-        (
-            "(?:am )?{wd} in (?:(?:zwei|2) wochen|(?:vierzehn|14) tagen)",
-            PatternMeaning::WeekdayAnd(2),
-        ),
-        ("(?:am )?{wd} vor (?:einer woche|(?:acht|8) tagen)", PatternMeaning::WeekdayAgo(1)),
+        ("(?:am )?{wd} in (?:acht|8) tagen", PatternMeaning::WeekdayAnd(1)),
+        ("(?:am )?{wd} in (?:vierzehn|14) tagen", PatternMeaning::WeekdayAnd(2)),
+        ("(?:am )?{wd} vor (?:acht|8) tagen", PatternMeaning::WeekdayAgo(1)),
         ("(?:am |der |den )?{nth} {wd} (?:im|des) {mon}s?(?: {y})?", PatternMeaning::NthWeekday),
         (
             "(?:in der )?(?:letzte|letzten|vorige|vorigen|vergangene|vergangenen) woche(?: am)? \
