@@ -28,7 +28,7 @@ use crate::text::heads::SentenceHeads;
 pub(crate) const LINKED_ODDS: f32 = 0.6;
 /// The same in talk with an assistant: people tell it what changed; to one another they mostly say
 /// the same again.
-pub(crate) const LINKED_ODDS_TO_ASSISTANT: f32 = 0.3;
+pub(crate) const LINKED_ODDS_TO_ASSISTANT: f32 = 0.4;
 /// Least logit of a pair of sentences that counts.
 const COUNTED: f32 = -2.0;
 /// Least score of the head `worth` of a sentence that may be linked: it is nearly worth a note.
