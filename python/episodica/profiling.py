@@ -231,7 +231,8 @@ def _names_of(
     main = {speaker.casefold()} & counts.keys()
     if speaker and not speaker.startswith(NAMELESS):
         # A quotation of another speaker is not the user's; a model may name the user otherwise.
-        counts = Counter(_person(fact) for fact in facts if fact.made_by == "model")
+        said = (fact for fact in facts if fact.made_by == "model" or fact.speaker == speaker)
+        counts = Counter(_person(fact) for fact in said)
     return own | (known or main or {name for name, _ in counts.most_common(1)})
 
 
