@@ -69,6 +69,8 @@ SINGLE = ("worth", "must", "small_talk", "unclear", "outcome", "title")
 PLACES = {"none": "", "personal": "I", "work": "W", "taste": "T", "relation": "R", "goal": "G"}
 PLACES |= {"rule": "", "forget": "f"}
 HEADS = (*SINGLE, *PLACES)
+# Among the sections.
+RULE = list(PLACES)[1:].index("rule")
 BUCKETS = 1 << 15
 # What says nothing at the ends of a sentence: white space, emoji, arrows, a tilde.
 ENDS = r"[\s~^\u200d\u20e3\u2190-\u2bff\u301c\ufe00-\ufe0f\uff5e\U0001f000-\U0001faff]+"
@@ -419,7 +421,7 @@ def moved(scores: np.ndarray, others: dict[str, np.ndarray]) -> np.ndarray:
     sections = scores[:, 1:-1]
     best = sections.max(1)
     share = -np.log(np.exp(sections - best[:, None]).sum(1))
-    is_rule = sections.argmax(1) == list(PLACES)[1:].index("rule")
+    is_rule = sections.argmax(1) == RULE
     sure = {head: np.abs(others[head]).clip(0, FAR) for head in SURER}
     # What need not be known at all is no rule.
     sure["must"] = np.where(is_rule, others["must"].clip(-FAR, FAR), sure["must"])
@@ -504,7 +506,7 @@ def precision(y: np.ndarray, scores: np.ndarray) -> float:
 def shown_in(scores: np.ndarray) -> np.ndarray:
     """The likeliest section; a rule stands in that of personal things."""
     best = scores[:, 1:-1].argmax(1)
-    return np.where(best == list(PLACES)[1:].index("rule"), 0, best)
+    return np.where(best == RULE, 0, best)
 
 
 def figures(words: Inputs, vectors: np.ndarray, rows: list[Labelled]) -> None:

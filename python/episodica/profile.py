@@ -22,11 +22,9 @@ from .inputs import checks
 from .records import SemanticMemory
 from .reports import Event
 from .value import Value, clip, jsonable, longest
-from .visible import visible
+from .visible import visible, without_days
 
 # The most characters of a former text and of a quotation; the most former texts of a line.
-# The day of a relative date in brackets: "[9 March 2026]".
-_OWN_DAY = re.compile(r"\[[^\]]*\d{4}[^\]]*\]")
 _FORMER = 120
 _QUOTED = 400
 _MOST_FORMER = 3
@@ -217,7 +215,7 @@ class Profile(Value):
             words = WORDS[self.language]
             before = words.before.format(text=" / ".join(former)) if former else ""
             # A day in its own words tells since when; its `valid_from` may be the day of saying it.
-            names_day = _OWN_DAY.search(line.content) is not None
+            names_day = without_days(line.content) != line.content
             dated = words.on if names_day or line.fact._is_event else words.since
             since = dated.format(date=_date(line.fact.valid_from), before=before)
             if not line.fact.is_dated:

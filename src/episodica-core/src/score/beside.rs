@@ -16,28 +16,28 @@ const ALIKE: f32 = 0.8;
 /// Least weight of words that ask for something; "happened" has less.
 const ASKS: f32 = 0.5;
 
-/// True if a question has a word that the talk has, beside words of times such as "tomorrow".
-pub(super) fn asks_of_the_talk(text: &str, terms: &[QueryTerm], index: &MessageIndex) -> bool {
-    said_beside(&terms_of_times(text), terms, index).next().is_some()
+/// What a question asks beside words of times such as "tomorrow".
+pub(super) struct AskedBesideTimes {
+    /// True if it has a word that the talk has.
+    pub of_the_talk: bool,
+    /// True if it names a time, and nothing else that the talk has.
+    pub only_when: bool,
 }
 
-/// True if a question names a time, and nothing else that the talk has.
-pub(super) fn asks_only_when(text: &str, terms: &[QueryTerm], index: &MessageIndex) -> bool {
-    let times = terms_of_times(text);
-    let beside: f32 = said_beside(&times, terms, index).map(|term| term.weight).sum();
-    !times.is_empty() && beside < ASKS
-}
-
-/// The terms that the talk has, without those of times.
-fn said_beside<'a>(
-    times: &'a HashSet<String>,
-    terms: &'a [QueryTerm],
-    index: &'a MessageIndex,
-) -> impl Iterator<Item = &'a QueryTerm> {
-    terms.iter().filter(|term| !times.contains(&term.text)).filter(|term| {
-        term.variants.iter().any(|variant| variant.share >= ALIKE)
-            || index.field.postings.document_frequency(&term.text) > 0
-    })
+impl AskedBesideTimes {
+    pub(super) fn new(text: &str, terms: &[QueryTerm], index: &MessageIndex) -> Self {
+        let times = terms_of_times(text);
+        let is_said = |term: &QueryTerm| {
+            term.variants.iter().any(|variant| variant.share >= ALIKE)
+                || index.field.postings.document_frequency(&term.text) > 0
+        };
+        let beside = terms.iter().filter(|term| !times.contains(&term.text) && is_said(term));
+        let weights: Vec<f32> = beside.map(|term| term.weight).collect();
+        Self {
+            of_the_talk: !weights.is_empty(),
+            only_when: !times.is_empty() && weights.iter().sum::<f32>() < ASKS,
+        }
+    }
 }
 
 /// The terms of the times in a text, in every form that a question's terms have.

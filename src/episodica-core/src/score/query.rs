@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
-use super::beside::{asks_only_when, without};
+use super::beside::{AskedBesideTimes, without};
 use super::late::TokenTable;
 use super::translations::{SoughtWord, WordTranslator, is_japanese};
 use super::variants::{QueryWord, WordVariant, variants};
@@ -86,6 +86,8 @@ pub struct ParsedQuery {
     /// True if the question is about the past or names a date. Later messages then get no
     /// preference.
     pub asks_past: bool,
+    /// True if the question has a word that the talk has, beside words of times.
+    pub asks_of_the_talk: bool,
     /// True if the question names a time, and nothing else that the talk has.
     pub asks_only_when: bool,
     /// True if the question is in English, the language of the package's token table.
@@ -189,7 +191,7 @@ impl ParsedQuery {
         let is_whole = terms == all_terms;
         let terms = weight(terms);
         let all_terms = if is_whole { terms.clone() } else { weight(all_terms) };
-        let asks_only_when = asks_only_when(text, &terms, index);
+        let asked = AskedBesideTimes::new(text, &terms, index);
         Self {
             text: text.to_owned(),
             terms,
@@ -199,7 +201,8 @@ impl ParsedQuery {
             range: None,
             asks_when,
             asks_past,
-            asks_only_when,
+            asks_of_the_talk: asked.of_the_talk,
+            asks_only_when: asked.only_when,
             is_english,
             plain,
             sentence,

@@ -7,7 +7,6 @@ use super::exchange::is_small_talk;
 use super::material::ContextCandidates;
 use super::packing::BEST;
 use crate::score::ScoredMessage;
-use crate::score::beside::asks_of_the_talk;
 use crate::score::ranking::LONG_TALK;
 use crate::score::terms::{DATE, TOKENS, VECTOR};
 use crate::text::heads::small_talk;
@@ -129,10 +128,10 @@ fn told_beside_signs<'a>(
 
 /// True if the talk has a word, a speaker or a day that the question names.
 fn is_known(material: &ContextCandidates<'_>) -> bool {
-    let ContextCandidates { messages, query, index, .. } = *material;
+    let ContextCandidates { messages, query, .. } = *material;
     query.text.is_empty()
         || messages.is_empty()
-        || asks_of_the_talk(&query.text, &query.terms, index)
+        || query.asks_of_the_talk
         || !query.named.is_empty()
         || messages.iter().any(|one| one.terms[DATE] > 0.0)
 }
