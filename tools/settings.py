@@ -36,7 +36,7 @@ A setting is a keyword of `MemorySystem`, a field of `MemoryConfig`, an environm
 TAIL = """
 `llm` and `embedding` hold an `LLMConfig` and an `EmbeddingConfig`: tables `[llm]` and `[embedding]`
 in a TOML file, `EPISODICA_LLM_...` and `EPISODICA_EMBEDDING_...` in the environment. One string
-names an embedding model, too: `embedding = "ollama:nomic-embed-text"`, or `EPISODICA_EMBEDDING`.
+names an [embedding model](../guide/settings.md#vectors), too.
 
 `keep_thinking` (bool, default `False`) keeps the thinking of a model (parts of type `thinking` or
 `reasoning`, `reasoning_content`, `<think>`) as its words. Otherwise every way in leaves it out and

@@ -50,7 +50,7 @@ NOT_RUN = {
     "docs/others.md": 1,
     "docs/performance.md": 1,
     "docs/results.md": 1,
-    "docs/scoring.md": 2,
+    "docs/scoring.md": 1,
     "docs/serve.md": 2,
     "docs/start/chatbot.md": 1,
     "docs/start/install.md": 2,

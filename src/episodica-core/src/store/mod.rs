@@ -3,7 +3,7 @@
 //!
 //! [`Store`] is a directory that any number of processes write. [`UserStore`] is the three logs of
 //! one user, the source of truth; the user's segment is derived from them. docs/format.md defines
-//! every byte, the sync promises and recovery.
+//! every byte of the logs, the sync promises and recovery.
 //!
 //! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
 //! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {llm_files, dead_letter,

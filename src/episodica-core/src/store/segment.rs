@@ -5,6 +5,9 @@
 //! with their checksums. The file is replaced as a whole: after a crash, either the old or the new
 //! one exists. Damage makes it count as missing.
 //!
+//! Numbers are little-endian, without padding. A key is the first 16 bytes of SHA-256 of a text;
+//! the vectors have length 1 and follow all keys of their part, in single or in half precision.
+//!
 //! A vector is found by the hash of its text, so it outlives changes of the logs. A snapshot, which
 //! only the engine interprets, holds only while the logs begin with the bytes that they had when it
 //! was taken. The file contains texts of records, so every deletion removes it.
