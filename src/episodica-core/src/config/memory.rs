@@ -58,8 +58,7 @@ settings! {
         /// renormalised over the layers present.
         layer_weights: [f32; 3] = [0.0, 0.2, 0.5], NumberBounds::at_least(0.0);
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
-        /// statement, answer, role. With any embedder but the package's table, other weights are
-        /// the default.
+        /// statement, answer, role. With `embedding="static"` other weights are the default.
         message_weights: [f32; MESSAGE_WEIGHTS.len()] = MESSAGE_WEIGHTS, NumberBounds::any();
         /// `k` of reciprocal rank fusion.
         rrf_k: f32 = 60.0, NumberBounds::above(0.0);
