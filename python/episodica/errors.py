@@ -96,7 +96,8 @@ class StoreLockedError(EpisodicaError, RuntimeError):
 class StoreUnavailableError(EpisodicaError, ConnectionError):
     """The database of a store can't be reached in time, or refuses to work.
 
-    The call was not acknowledged: repeat it once the database answers.
+    The call may have been done all the same. Repeat it once the database answers: a message with
+    the same id is stored once.
     """
 
     kind = "store_unavailable"
