@@ -5,8 +5,9 @@
 //! first, whole, with what belongs to it; then the best sentences of as many others as fit. A
 //! question comes with its reply, a short reply with its question, and the best message with its
 //! speaker's later message on the same subject. Facts that a model, the user or the application
-//! stated open the text, grouped by the year since which they hold; an outdated message appears
-//! only together with the fact that supersedes it.
+//! stated open the text, grouped by the year since which they hold. A message that one of them made
+//! outdated is marked, and brings the fact along unless the search leaves it out; one whose facts
+//! were ended without a successor is only marked.
 
 mod bearing;
 mod dates;
