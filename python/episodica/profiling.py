@@ -151,7 +151,7 @@ def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[Se
     """
     groups: list[list[SemanticMemory]] = []
     said: list[set[str]] = []
-    for fact in sorted(facts, key=_order):
+    for fact in _later_first(facts, followed.whole):
         words, later = _words(fact), followed.whole.get(fact.memory_id, ())
         same = (
             at
@@ -172,6 +172,25 @@ def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[Se
         elif fact.quote != groups[at][-1].quote:
             groups[at].append(fact)
     return groups
+
+
+def _later_first(
+    facts: Iterable[SemanticMemory], later: Mapping[str, set[str]]
+) -> Iterator[SemanticMemory]:
+    """The facts in their order; before each its later ones, which may have the same time."""
+    waiting = sorted(facts, key=_order, reverse=True)
+    known = {fact.memory_id: fact for fact in waiting}
+    opened: set[str] = set()
+    while waiting:
+        fact = waiting[-1]
+        opened.add(fact.memory_id)
+        names = (later.get(fact.memory_id, set()) - opened) & known.keys()
+        if names:
+            waiting += sorted((known[name] for name in names), key=_order, reverse=True)
+            continue
+        waiting.pop()
+        if known.pop(fact.memory_id, None) is not None:
+            yield fact
 
 
 def _is_note(fact: SemanticMemory) -> bool:

@@ -305,6 +305,22 @@ def test_what_was_said_later_stands_above_the_earlier_in_whatever_section(
     assert "Bergen" not in text
 
 
+@pytest.mark.parametrize("of", [None, "Alice"])
+def test_what_was_said_later_stands_above_words_of_the_same_time(
+    memory: MemorySystem, of: str | None
+) -> None:
+    home, _, move = quoted(
+        memory, "I live in Oslo, by the harbour.", "I'm allergic to wasps.", "I moved to Bergen."
+    )
+    for ids in (("a", "b"), ("b", "a")):
+        old = replace(home, kind="personal_info", memory_id=ids[0])
+        new = replace(move, kind="personal_info", memory_id=ids[1], valid_from=home.valid_from)
+        links = Followed({old.memory_id: {new.memory_id}}, {})
+        (line,) = profile_of("al", "Alice", [old, new], {}, followed=links, of=of)
+        assert line.fact == new
+        assert line.earlier == (old,)
+
+
 @pytest.mark.parametrize(
     ("language", "mark"),
     [
