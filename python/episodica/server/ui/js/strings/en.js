@@ -79,7 +79,7 @@ export default {
   "count.outdated": "Outdated facts",
   "count.pending_facts": "Episodes to learn from",
   "count.pending_vectors": "Texts without a vector",
-  "count.bytes": "Process memory",
+  "count.bytes": "Records and indexes in memory",
   "reason.the session ended": "the session ended",
 
   "layer.L0": "Summary",

@@ -79,7 +79,7 @@ export default {
   "count.outdated": "过时事实",
   "count.pending_facts": "待学习的片段",
   "count.pending_vectors": "尚无向量的文本",
-  "count.bytes": "占用内存",
+  "count.bytes": "内存中的记录和索引",
   "reason.the session ended": "会话结束",
   "reason.a long pause followed": "之后有较长停顿",
   "reason.the talk turned to another subject": "话题转变",
