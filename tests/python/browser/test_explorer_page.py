@@ -110,7 +110,9 @@ def test_a_quoted_fact_shows_its_message(site: Service, visit: Visit) -> None:
     page.get_by_role("link", name=re.compile("Jeanne is allergic")).click()
     expect(page.locator("main h2").first).to_have_text("Source messages")
     expect(page.locator(".talk")).to_contain_text("My sister Jeanne is allergic to peanuts.")
-    expect(page.locator(".layer .chip").first).to_have_text("Current")
+    expect(page.locator(".layer")).to_contain_text("said 2 May 2024")
+    for text in ("Current", "since"):
+        expect(page.locator(".layer")).not_to_contain_text(text)
 
 
 def test_what_was_said_later_is_shown_and_decided(site: Service, visit: Visit) -> None:
@@ -121,12 +123,35 @@ def test_what_was_said_later_is_shown_and_decided(site: Service, visit: Visit) -
         site.call("POST", "/v1/users/gus/flush", {})
     window = visit(site)
     page = window.page
+    window.open("#/user/gus/facts")
+    earlier = page.locator("article", has_text="7712")
+    expect(earlier.locator(".meta")).to_contain_text("said 10 Jan 2025")
+    expect(page.locator("main")).not_to_contain_text("Current")
+    expect(page.get_by_role("link", name="later words")).to_have_count(1)
+    window.check("facts")
+    earlier.get_by_role("link", name="later words").click()
+    expect(page.locator(".layer")).to_contain_text("3390")
+    page.go_back()
+    earlier.locator("h2 a").click()
+    expect(page.locator(".layer")).to_contain_text(
+        re.compile("7712.*Later words, 10 Feb 2025: The gate code of the yard is 3390", re.DOTALL)
+    )
+    window.check("fact")
     window.open("#/user/gus/later")
     card = page.locator("article")
     expect(card).to_contain_text(re.compile("Before.*7712.*Later.*3390", re.DOTALL))
     page.get_by_role("button", name="Keep the later").click()
     expect(card).to_contain_text("The later holds")
     assert site.call("GET", "/v1/users/gus/changes")["items"][0]["kept"] == "new"
+    window.open("#/user/gus/facts")
+    page.get_by_label("Show").select_option("outdated")
+    expect(page.locator("article .chip").first).to_have_text("Outdated")
+    window.open("#/user/gus")
+    figures = page.locator(".figure")
+    expect(figures.nth(1)).to_have_text("Facts2")
+    expect(figures.nth(2)).to_have_text("Of them ended1")
+    window.open("#/user/gus/learning")
+    expect(page.locator("main")).to_contain_text("a fact of its own")
     window.open("#/user/eve/later")
     expect(page.locator("main")).to_contain_text("Nothing yet")
 

@@ -2,12 +2,12 @@
 import { asking, get, part, userPath } from "../api.js";
 import { el, replace } from "../dom.js";
 import { number, t, word } from "../i18n.js";
-import { time } from "../format.js";
+import { day, time } from "../format.js";
 import { button, chip, failure, head, pairs, said, section } from "../parts.js";
 import { link } from "../router.js";
 import { changes } from "./changes.js";
 import { written } from "./episode.js";
-import { state, talk, trace, validity } from "./shared.js";
+import { laterWords, state, talk, trace, validity } from "./shared.js";
 
 // Proofs that are fetched at a time.
 const PROOFS = 8;
@@ -15,10 +15,11 @@ const PROOFS = 8;
 export async function fact({ user, id, signal }) {
   const path = userPath(user, "facts", part(id));
   const one = await get(path, signal);
-  const [history, steps, next] = await Promise.all([
+  const [history, steps, next, later] = await Promise.all([
     get(`${path}/history`, signal),
     get(`${path}/trace`, signal),
     one.superseded_by ? found(user, "facts", one.superseded_by, signal) : null,
+    laterWords(user, signal),
   ]);
   const actions = changes({
     path,
@@ -36,7 +37,11 @@ export async function fact({ user, id, signal }) {
       said(one.content, "lead"),
       el("p", { class: "faint" }, validity(one)),
       next && el("p", t("superseded.by"), " ",
-        el("a", { href: link("user", user, "fact", next.id), dir: "auto" }, next.content))),
+        el("a", { href: link("user", user, "fact", next.id), dir: "auto" }, next.content)),
+      (later.get(one.id) ?? []).filter((words) => words.memory_id !== next?.id).map((words) => (
+        el("p", t("later.on", { day: day(words.timestamp) }), " ",
+          el("a", { href: link("user", user, "fact", words.memory_id), dir: "auto" },
+            words.content))))),
     section(t("evidence"), await evidence(user, one.source_messages, signal)),
     one.source_episodes.length > 0 && section(t("from"), await sources(user, one, signal)),
     section(t("history"), el("ol", { class: "versions" },

@@ -1,21 +1,22 @@
-/* The facts of a user, current and outdated. */
+/* The facts of a user, with those that ended. */
 import { asking, get, userPath } from "../api.js";
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
 import { chip, empty, field, growing, head, select } from "../parts.js";
 import { link } from "../router.js";
-import { state, validity } from "./shared.js";
+import { laterMark, laterWords, state, validity } from "./shared.js";
 
 const PAGE = 30;
-// Pages that are read at once to find outdated facts.
+// Pages that are read at once to find facts that ended.
 const LOOKS = 5;
 const KINDS = ["personal_info", "work_history", "preference", "relationship", "goal", "entity",
   "event", "case", "decision", "procedure"];
 
 export async function facts({ user, signal }) {
   const place = el("div");
+  const later = await laterWords(user, signal);
   const draw = async () => {
-    const list = listed(user, which.value, kind.value, signal);
+    const list = listed(user, which.value, kind.value, later, signal);
     await list.ready;
     place.replaceChildren(list.element);
   };
@@ -31,12 +32,12 @@ export async function facts({ user, signal }) {
     place);
 }
 
-function listed(user, which, kind, signal) {
+function listed(user, which, kind, later, signal) {
   return growing({
     kind: "cards",
     label: t("facts"),
     load: (cursor) => load(user, which, kind, cursor, signal),
-    draw: (one) => el("li", card(user, one)),
+    draw: (one) => el("li", card(user, one, later.get(one.id))),
     none: () => empty(t("facts.none"), t(which === "outdated" ? "facts.none.outdated"
       : "facts.none.help")),
   });
@@ -56,12 +57,12 @@ async function load(user, which, kind, cursor, signal) {
   return { items, next_cursor: page.next_cursor };
 }
 
-export function card(user, one) {
+function card(user, one, words) {
   const of = [one.subject, one.attribute].filter(Boolean).join(" · ");
   return el("article", { class: `card fact${one.is_current ? "" : " over"}` },
     el("h2", { dir: "auto" }, el("a", { href: link("user", user, "fact", one.id) },
       one.content)),
     el("div", { class: "meta" }, state(one), chip(word("kind", one.kind)),
-      of && el("span", { dir: "auto" }, of), el("span", validity(one)),
+      of && el("span", { dir: "auto" }, of), el("span", validity(one)), laterMark(user, words),
       el("span", t("sources.n", { n: one.source_messages.length }))));
 }

@@ -1,8 +1,10 @@
 /* Parts of the pages about records. */
+import { get, userPath } from "../api.js";
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
 import { day, minute, moment, time } from "../format.js";
 import { chip, said } from "../parts.js";
+import { link } from "../router.js";
 
 /** Messages as a talk: who, when, what. A day is named where it begins. */
 export function talk(messages) {
@@ -16,8 +18,12 @@ export function talk(messages) {
       el("div", { class: "body" }, said(one.content))))));
 }
 
-/** The time during which a fact is true. */
+// A quotation that nobody ended says what was true on its day, and perhaps no longer.
+const isOpenQuotation = (fact) => fact.quote !== null && fact.is_current && !fact.valid_to;
+
+/** The time during which a fact is true; of an open quotation, the day it was said. */
 export function validity(fact) {
+  if (isOpenQuotation(fact)) return t("valid.said", { day: day(fact.said_at ?? fact.valid_from) });
   if (fact.valid_to) {
     return t("valid.ended", { from: day(fact.valid_from), to: day(fact.valid_to) });
   }
@@ -27,7 +33,25 @@ export function validity(fact) {
 }
 
 export function state(fact) {
+  if (isOpenQuotation(fact)) return null;
   return fact.is_current ? chip(t("current"), "good") : chip(t("outdated"), "warn");
+}
+
+/** The later words about each fact, by its id, the latest first. */
+export async function laterWords(user, signal) {
+  const { items } = await get(userPath(user, "changes"), signal);
+  const found = new Map();
+  for (const { old, new: now, kept } of items) {
+    if (!kept || kept === "new") found.set(old.memory_id, [...found.get(old.memory_id) ?? [], now]);
+  }
+  return found;
+}
+
+/** A mark that leads to the latest of them. */
+export function laterMark(user, words) {
+  if (!words) return null;
+  const href = link("user", user, "fact", words[0].memory_id);
+  return el("a", { class: "chip warn", href }, t("later.words"));
 }
 
 /** The counts of a deletion, in words. */

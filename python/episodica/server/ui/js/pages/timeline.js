@@ -30,8 +30,8 @@ export async function timeline({ user, signal }) {
   return el("div", top,
     figures([
       [t("count.episodes"), counts.episodes],
-      [t("count.facts"), counts.facts],
-      [t("count.outdated"), counts.superseded],
+      [t("count.facts"), counts.facts + counts.superseded],
+      [t("count.ended"), counts.superseded],
       [t("count.messages"), counts.messages],
       [t("count.buffered"), counts.buffered],
     ]),
