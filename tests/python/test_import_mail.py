@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import quopri
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,45 @@ def test_two_people_who_write_to_each_other_are_named(
     again = ["--store", str(tmp_path / "m"), "import", str(file), "--user", "u1"]
     assert main([*again, "--me", "tom@mail.example"]) == 0
     assert "u1 is Tom Hill" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding", "words", "note"),
+    [
+        (None, "utf-8", "Zoë zog nach Malmö.", ""),
+        (None, "latin-1", "Zoë zog nach Malmö.", "read as windows-1252"),
+        ("us-ascii", "utf-8", "Zoë zog nach Malmö.", "not `us-ascii`; read as UTF-8"),
+        ("us-ascii", "latin-1", "Zoë zog.", "not `us-ascii`; read as windows-1252"),
+        ("utf-8", "cp1252", "Zoë’s boat — 5 €", "not `utf-8`; read as windows-1252"),
+        ("no-such-charset", "utf-8", "Zoë zog.", "not `no-such-charset`; read as UTF-8"),
+        ("iso-8859-15", "iso-8859-15", "Zoë has 5 €.", ""),
+        ("iso-8859-1", "cp1252", "Zoë has 5 €.", ""),
+        ("gb2312", "gb18030", "我和朱镕基住在大连。", ""),
+        ("gb18030", "gb18030", "我住在大连。", ""),
+    ],
+)
+def test_a_letter_in_another_encoding_than_it_declares(
+    tmp_path: Path, declared: str | None, encoding: str, words: str, note: str
+) -> None:
+    kind = "" if declared is None else f"Content-Type: text/plain; charset={declared}\n"
+    head = f"From: {ANA}\nDate: Sat, 1 Mar 2025 11:00:00 +0100\n{kind}"
+    encoded = quopri.encodestring(words.encode(encoding))
+    bodies = [b"Content-Transfer-Encoding: quoted-printable\n\n" + encoded]
+    if encoding == "utf-8":
+        bodies.append(b"Content-Transfer-Encoding: 8bit\n\n" + words.encode())
+    for body in bodies:
+        (tmp_path / "a.eml").write_bytes(head.encode() + body)
+        [talk] = read_conversations(tmp_path / "a.eml")
+        assert talk.messages[0]["content"] == words
+        assert [note in one for one in talk.notes] == [True] * bool(note)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+def test_a_broken_letter_of_a_mail_changes_no_other(tmp_path: Path, encoding: str) -> None:
+    body = "我住在大连。".encode(encoding) + b" Oslo \xff Bonn"
+    head = f"From: {ANA}\nDate: Sat, 1 Mar 2025 11:00:00 +0100\n"
+    kind = f"Content-Type: text/plain; charset={encoding}\nContent-Transfer-Encoding: base64\n\n"
+    (tmp_path / "a.eml").write_bytes((head + kind).encode() + base64.encodebytes(body))
+    [talk] = read_conversations(tmp_path / "a.eml")
+    assert talk.messages[0]["content"].startswith("我住在大连。 Oslo ")
+    assert len(talk.notes) == 1

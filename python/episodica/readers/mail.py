@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.utils import getaddresses, parseaddr
 
+from ..hints import shown
 from .conversation import NO_WORDS, Conversation, Talk, text_of_html, without_elements
 from .source import Source
 
@@ -34,6 +37,15 @@ _QUOTATION = re.compile(r"<(?P<name>blockquote)\b[^<>]*>", re.IGNORECASE)
 _QUOTED = re.compile(r"</(?P<name>blockquote)\s{0,9}>", re.IGNORECASE)
 # The headers in which a mailbox names its owner.
 _OWNERS = ("Delivered-To", "X-Original-To", "Envelope-To")
+# What programs write under the name of a smaller encoding.
+_WIDER = {
+    "iso-8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
+}
+_WINDOWS = "episodica.windows-1252"
 
 
 def is_mail(head: str) -> bool:
@@ -116,7 +128,8 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
         thread = _thread(subject)
         about = box.see(letter)
         people = None if _FORWARDS.match(subject) else about
-        text, quoted = _own_words(_text(letter), thread.casefold(), people)
+        said, decoded = _text(letter)
+        text, quoted = _own_words(said, thread.casefold(), people)
         when, own = letter["Date"], letter["Message-ID"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         talk.leave(f"a letter that is damaged: {type(error).__name__}", line, is_fault=True)
@@ -128,6 +141,8 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
         talk.leave(NO_WORDS, line)
         return
     moment = getattr(when, "datetime", None)
+    if decoded:
+        talk.note(f"line {line}: {decoded}")
     if quoted:
         talk.note(f"line {line}: {quoted} quoted lines were left out")
     talk.add(
@@ -155,18 +170,41 @@ def _thread(subject: str) -> str:
     return subject[begin:].strip()
 
 
-def _text(letter: EmailMessage) -> str:
+def _text(letter: EmailMessage) -> tuple[str, str]:
+    """The words of a letter, and a note if it declares another encoding than it has."""
     body = letter.get_body(preferencelist=("plain", "html"))
-    if body is None:
-        return ""
-    content = body.get_content()
-    if not isinstance(content, str):
-        return ""
+    data = None if body is None else body.get_payload(decode=True)
+    if body is None or not isinstance(data, bytes):
+        return "", ""
+    content, note = _decoded(data, body.get_content_charset())
     if body.get_content_subtype() == "html":
         # A mark stays for what is quoted, as a plain letter has it.
         marked = _QUOTATION.sub(r"<br>&gt;<br>\g<0>", content)
         content = text_of_html(without_elements(marked, _QUOTATION, _QUOTED))
-    return content
+    return content, note
+
+
+def _decoded(data: bytes, declared: str | None) -> tuple[str, str]:
+    """The text in the declared encoding, else in UTF-8, else in windows-1252, and a note."""
+    encoding = _WIDER.get(declared or "", declared or "utf-8")
+    wrong = f"the text is not `{shown(declared or 'utf-8')}`; read as "
+    for one, note in ((encoding, ""), ("utf-8", f"{wrong}UTF-8")):
+        with suppress(LookupError, ValueError):
+            return data.decode(one), note
+    with suppress(LookupError, ValueError):
+        if codecs.lookup(encoding).name not in ("ascii", "utf-8"):
+            return data.decode(encoding, "replace"), f"{wrong}far as it goes"
+    return data.decode("utf-8", _WINDOWS), f"{wrong}windows-1252"
+
+
+def _by_windows(error: UnicodeError) -> tuple[str, int]:
+    """Reads only the bytes that are not UTF-8 as windows-1252."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_WINDOWS, _by_windows)
 
 
 def _own_words(text: str, thread: str, people: list[str] | None) -> tuple[str, int]:
