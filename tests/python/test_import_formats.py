@@ -263,6 +263,17 @@ def test_further_forms_of_text(tmp_path: Path, text: str, said: list[str]) -> No
         ({"prompt": "Hi.", "completion": "Yes?"}, ["user: Hi.", "assistant: Yes?"]),
         ({"instruction": "Translate.", "input": "Hi.", "output": "Salut."},
          ["user: Translate.\nHi.", "assistant: Salut."]),
+        ({"prompt": "Hi.", "response": "Yes?", "created": 1750000000},
+         ["user: Hi.", "assistant: Yes?"]),
+        ({"model": "m", "created_at": "2026-02-01T10:00:00Z", "prompt": "Hi.", "response": "Yes?",
+          "done": True}, ["user: Hi.", "assistant: Yes?"]),
+        ({"request": {"prompt": "Hi."}, "response": {"model": "m", "response": "Yes?"}},
+         ["user: Hi.", "assistant: Yes?"]),
+        ({"instruction": "Hi.", "output": "Yes?", "timestamp": "2026-02-01T10:00:00Z"},
+         ["user: Hi.", "assistant: Yes?"]),
+        ({"instruction": "Hi.", "input": None, "response": "Yes?"},
+         ["user: Hi.", "assistant: Yes?"]),
+        ({"prompt": "Hi.", "answer": "Yes?"}, ["user: Hi.", "assistant: Yes?"]),
         ({"store": {"k": [{"role": "user", "blocks": [{"block_type": "text", "text": "Hi."}]}]},
           "class_name": "SimpleChatStore"}, ["user: Hi."]),
         ({"channel_values": {"messages": [{"type": "human", "content": "Hi."}]}}, ["user: Hi."]),
@@ -278,6 +289,45 @@ def test_further_forms_of_messages(tmp_path: Path, data: Any, said: list[str]) -
     made = content(tmp_path / "a.json")
     assert [f"{who}: {words}" for who, words, _ in made["messages"]] == said
     assert made["left_out"] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "when"),
+    [
+        ("prompt", "response", "created"),
+        ("prompt", "response", "created_at"),
+        ("instruction", "output", "timestamp"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2])
+def test_both_turns_of_a_row_have_its_time(
+    tmp_path: Path, asked: str, answered: str, when: str, count: int
+) -> None:
+    rows = [
+        {asked: f"Hi {at}.", answered: f"Yes {at}?", when: f"2026-02-01T10:0{at}:00Z"}
+        for at in range(count)
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    assert content(path)["messages"] == [
+        [who, words, f"2026-02-01T10:0{at}"]
+        for at in range(count)
+        for who, words in (("user", f"Hi {at}."), ("assistant", f"Yes {at}?"))
+    ]
+
+
+def test_an_answer_without_a_question_is_named(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Yes?"}]
+    rows = [{"messages": said, "answer": "Yes!"}, {"prompt": "", "response": "Oh."}]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    made = content(path)
+    assert [one[1] for one in made["messages"]] == ["Hi.", "Yes?"]
+    [left] = made["left_out"]
+    assert left.startswith("line 2: ")
+    path.write_text('{"question": "Hi?", "answer": "Yes."}\n', encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="`question`, `answer` is not a conversation"):
+        read_conversations(path)
 
 
 AGENT = {"sessionId": "s", "cwd": "/", "timestamp": "2026-02-01T10:00:00Z"}

@@ -26,6 +26,9 @@ from .source import Item, Source
 _REQUEST = ("request", "body", "kwargs", "params", "values", "channel_values", "state", "thread")
 _LISTS = ("messages", "contents", "chat_history", "data")
 _RESPONSE = ("response", "completion", "output", "result")
+_ANSWERS = ("output", "completion")
+# Keys of an answer beside a question; elsewhere they have other meanings.
+_REPLIES = ("response", "answer")
 _SESSIONS = ("session_id", "conversation_id", "thread_id", "chat_id", "session")
 _DEEPEST = 4
 _TIMES = ("timestamp", "created_at", "time", "created", "ts")
@@ -181,6 +184,8 @@ def _history(entry: Mapping[str, Any]) -> list[Any] | None:
         told = one.get("instruction")
         if isinstance(told, str) and isinstance(given, str):
             given = f"{told}\n{given}".strip()
+        elif given is None:
+            given = told
         if isinstance(given, str) and given.strip():
             return [{"role": "user", "content": given}]
         if isinstance(given, list) and all(isinstance(item, Mapping) for item in given):
@@ -223,9 +228,10 @@ def _answer(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
             return [_spoken(message)] if isinstance(message, Mapping) else []
         if one.get("role") == "assistant" and one.get("content"):
             return [_spoken(one)]
-        said = output if isinstance(output, str) else one.get("completion")
-        if isinstance(said, str) and said.strip():
-            return [{"role": "assistant", "content": said}]
+        for key in (*_ANSWERS, *_REPLIES):
+            said = one.get(key)
+            if isinstance(said, str) and said.strip() and (key in _ANSWERS or _asks(entry)):
+                return [{"role": "assistant", "content": said}]
         if isinstance(output, list):
             parts = [part for part in output if isinstance(part, Mapping) and part.get("type")]
             return [
@@ -237,6 +243,12 @@ def _answer(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
             content = answers[0].get("content")
             return [{"role": "assistant", **content}] if isinstance(content, Mapping) else []
     return []
+
+
+def _asks(entry: Mapping[str, Any]) -> bool:
+    """Whether the messages of a request end with none of an assistant."""
+    last = (_history(entry) or [None])[-1]
+    return isinstance(last, Mapping) and last.get("role") != "assistant"
 
 
 def _spoken(message: Mapping[str, Any]) -> dict[str, Any]:
