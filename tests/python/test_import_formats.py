@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -104,6 +105,30 @@ def archive(path: Path, files: dict[str, str]) -> Path:
         for name, text in files.items():
             made.writestr(name, text)
     return path
+
+
+@pytest.mark.parametrize("name", ["../a.json", "x/../../a.json", "..\\a.json"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        {},
+        {"b.txt": "Ana: Hi.\nBen: Yes?\n"},
+        {
+            "users.json": "[]",
+            "sea/2026-02-01.json": '[{"user": "U", "text": "Hi.", "ts": "1.7e9"}]',
+        },
+    ],
+)
+def test_a_name_that_leads_out_of_an_archive_is_named(
+    tmp_path: Path, name: str, others: dict[str, str]
+) -> None:
+    path = archive(tmp_path / "a.zip", {name: '[{"role": "user", "content": "Hi."}]', **others})
+    why = f"{name.replace(os.sep, '/')}: the name leads out of the archive"
+    if others:
+        assert why in content(path)["left_out"]
+        return
+    with pytest.raises(InvalidInputError, match=re.escape(why)):
+        read_conversations(path)
 
 
 @pytest.mark.parametrize("folder", ["", "export/", "My data/2024/"])

@@ -239,8 +239,7 @@ def _file(source: Source, format: str | None) -> Iterator[Conversation]:
         yield from finished(_read(source, format), source.date, source.zone)
     except UnicodeDecodeError as error:
         raise source.not_utf8() from error
-    if source.left_out:
-        yield Conversation(source.name, None, [], left_out=tuple(source.left_out))
+    yield from _named(source.left_out, source)
 
 
 def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
@@ -249,6 +248,7 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
     for name, read in _BUNDLES.items():
         if format in (None, name) and (found := read(source)) is not None:
             yield from finished(found, source.date, source.zone)
+            yield from _named(source.left_out, source)
             return
     others: Counter[str] = Counter()
     left = list(source.left_out)
@@ -277,6 +277,11 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
         LeftOut(f"{count} file{'s' * (count > 1)} `{end}`", "no text")
         for end, count in others.items()
     ]
+    yield from _named(left, source)
+
+
+def _named(left: list[LeftOut], source: Source) -> Iterator[Conversation]:
+    """A conversation that only names the parts left out, if there are any."""
     if left:
         yield Conversation(source.name, None, [], left_out=tuple(left))
 

@@ -183,7 +183,11 @@ class Source:
             self._archive = self._stack.enter_context(zipfile.ZipFile(file))
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise InvalidInputError("the ZIP archive is damaged or encrypted") from error
-        self._list(one.filename for one in self._archive.infolist() if not one.is_dir())
+        names = [one.filename for one in self._archive.infolist() if not one.is_dir()]
+        outside = {one for one in names if ".." in re.split(r"[\\/]", one)}
+        why = "the name leads out of the archive"
+        self.left_out += (LeftOut(one, why, is_fault=True) for one in sorted(outside))
+        self._list(one for one in names if one not in outside)
 
     def _list(self, names: Iterable[str]) -> None:
         """Takes the files of a folder or an archive, without those of stores in it."""
