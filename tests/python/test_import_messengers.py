@@ -154,6 +154,27 @@ def test_an_edit_replaces_nothing_in_its_own_file(tmp_path: Path) -> None:
     assert not left
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12/04/2024 vet",
+        "2024-03-20 dentist",
+        "14/03/2024 milk: 2",
+        "12/04/2024",
+        "12/04/2024 10:30 vet",
+        "1.5.2024: vet",
+        "12/04/2024 - vet",
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ["{:02}/03/2024, 09:30 - {}: {}", "[{:02}/03/2024, 09:30:00] {}: {}"]
+)
+def test_a_date_in_a_message_begins_none(tmp_path: Path, line: str, form: str) -> None:
+    lines = [form.format(11, "Ida", "Buy this:"), line, "bread", form.format(13, "Tom", "Fine.")]
+    (tmp_path / "chat.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert read(tmp_path / "chat.txt") == ([f"Buy this:\n{line}\nbread", "Fine."], [])
+
+
 def said_by(memory: MemorySystem, user: str = "u") -> list[str]:
     return [one.content for one in memory.messages(user)]
 

@@ -141,32 +141,34 @@ def read_lines(
     With ``is_quoted``, messages of several lines stand between quotation marks. The first ``head``
     lines say what the talk is, and perhaps on which day it was.
     """
+    is_dated = form is _dated
+    form = _Heads.of(sample) if is_dated else form
     starts = [start for line in sample if (start := form(line))]
     order = dates.order_of(start.date for start in starts if start.date)
     clock = Clock(order.day_first, source.date)
     talk, reading = Talk(source.name), _Reading()
     talk.is_local = not any(dates.has_zone(start.date) for start in starts)
     # The same chat is exported with seconds by one phone, and without by another.
-    talk.is_to_minutes = form is _dated
+    talk.is_to_minutes = is_dated
     if not order.is_told:
         talk.note(dates.untold(order))
     for number, line in _below(head, source, talk, clock):
         unmarked, is_edited = without_edit_mark(line)
         written = dates.plain(unmarked)
         start = form(line.rstrip("\r") if raw else written)
-        unread = _undatable(written) if start is None and form is _dated else None
+        unread = _undatable(written) if start is None and is_dated else None
         if (start := start or unread) is not None:
             reading.hand_over(talk)
             if talk.is_full:
                 talk.is_file_date = bool(clock.day_of_file)
                 yield talk.conversation()
-            is_marked = form is _dated and _MARKED.search(line) is not None
+            is_marked = is_dated and _MARKED.search(line) is not None
             is_media = is_marked and line.startswith(_MARK)
             date = clock.before if unread else clock.read(start, number)
             if unread and unread.name:
                 talk.note(f"line {number}: no such date: `{unread.date}`; the time before")
-            is_titled = not _is_plain(form)
-            reading = _Reading(start, date, number, is_marked, is_media, form is _dated, is_quoted)
+            is_titled = not (is_dated or _is_plain(form))
+            reading = _Reading(start, date, number, is_marked, is_media, is_dated, is_quoted)
             reading.is_titled = is_titled and not raw
             reading.is_edited = is_edited and not raw
         elif reading.start is not None:
@@ -314,6 +316,36 @@ def _dated(line: str) -> Start | None:
     if dates.has_time(date) and _UNKNOWN_HALF.match(rest):
         return None
     return _said(date, rest.lstrip(_BETWEEN))
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The form of dated messages in one file.
+
+    If most heads have a time, and a mark behind it, a line with less is one of a message.
+    """
+
+    least: tuple[bool, bool]
+
+    @classmethod
+    def of(cls, lines: list[str]) -> _Heads:
+        """The form of most heads in the first lines."""
+        heads = (line for line in lines if (start := _dated(line)) and start.name)
+        [(least, _)] = Counter(map(_parts_of_head, heads)).most_common(1) or [((False, False), 0)]
+        return cls(least)
+
+    def __call__(self, line: str) -> Start | None:
+        start = _dated(line)
+        is_less = start is not None and any(
+            has < needs for has, needs in zip(_parts_of_head(line), self.least, strict=True)
+        )
+        return None if is_less else start
+
+
+def _parts_of_head(line: str) -> tuple[bool, bool]:
+    """Whether a time stands in a line that begins with a date, and a mark behind the date."""
+    date, rest = dates.split(line.lstrip(_FRAME)) or ("", "")
+    return dates.has_time(date), rest.lstrip().startswith(tuple(_BETWEEN))
 
 
 def _undatable(line: str) -> Start | None:
