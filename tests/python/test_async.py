@@ -229,3 +229,21 @@ async def test_a_cancelled_flush_does_not_wait_for_its_model(store: Path) -> Non
         assert len(await first) == 1
         assert len(await memory.flush("ben")) == 1
         assert (await memory.verify()).errors == 0
+
+
+async def test_a_cancelled_block_does_not_wait_for_a_model_that_never_answers(
+    tmp_path: Path,
+) -> None:
+    async def silent(_: object) -> str:
+        await asyncio.sleep(600)
+        return ""
+
+    said = {"role": "user", "content": "I moved to Lund with my sister.", "message_id": "1"}
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1), AsyncMemorySystem(tmp_path / "store", llm=silent) as memory:
+            await memory.add_messages("ann", [said])
+            await memory.flush("ann")
+    assert time.monotonic() - begun < 25, "closing waited for the model"
+    with MemorySystem(tmp_path / "store") as memory:
+        assert [one.content for one in memory.messages("ann")] == [said["content"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -306,8 +307,12 @@ class AsyncMemorySystem:
         self._memory.__enter__()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        # A call that was cancelled may have waited for a model that never answers.
+        if isinstance(error, asyncio.CancelledError):
+            await self.close(timeout=0)
+        else:
+            await self.close()
 
     def __repr__(self) -> str:
         return repr(self._memory).replace("<Memory", "<AsyncMemory", 1)
