@@ -239,11 +239,15 @@ async def test_a_cancelled_block_does_not_wait_for_a_model_that_never_answers(
         return ""
 
     said = {"role": "user", "content": "I moved to Lund with my sister.", "message_id": "1"}
-    begun = time.monotonic()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(1), AsyncMemorySystem(tmp_path / "store", llm=silent) as memory:
+
+    async def learn() -> None:
+        async with AsyncMemorySystem(tmp_path / "store", llm=silent) as memory:
             await memory.add_messages("ann", [said])
             await memory.flush("ann")
+
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(learn(), timeout=1)
     assert time.monotonic() - begun < 25, "closing waited for the model"
     with MemorySystem(tmp_path / "store") as memory:
         assert [one.content for one in memory.messages("ann")] == [said["content"]]
