@@ -213,8 +213,8 @@ def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> 
     """Gives messages that are marked as edited the ids under which their earlier words are known.
 
     Chats without ids of messages, such as WhatsApp's, tell no more than the speaker and the minute.
-    So the words must be those of the only message of this speaker and minute that is known and
-    that this file does not have any more, and the chat must be known.
+    So as many messages of this speaker and minute must be known, and not in this file any more, as
+    are edited there, and the chat must be known.
     """
     edited: dict[tuple[Any, ...], list[int]] = {}
     for position in conversation.edited:
@@ -230,8 +230,9 @@ def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> 
             for one in queries.messages(memory, user, since=minute, until=until, limit=_MOST_SAID)
             if one.name == name and one.timestamp < until and one.message_id not in conversation.ids
         ]
-        if len(gone) == len(positions) == 1 and _is_known(memory, user, conversation):
-            ids[positions[0]] = gone[0]
+        if len(gone) == len(positions) and _is_known(memory, user, conversation):
+            for position, known in zip(positions, gone, strict=True):
+                ids[position] = known
     return replace(conversation, ids=tuple(ids)) if edited else conversation
 
 

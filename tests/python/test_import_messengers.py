@@ -229,6 +229,22 @@ def test_an_edit_that_may_be_of_several_is_a_new_message(
     assert (report.messages, report.edited) == (0, 1), "the file still has the other one"
 
 
+def test_two_edits_of_a_minute_are_versions_in_their_order(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    head = "05/04/2025, 09:30 - Ida: Is the ferry late?\n"
+    said = "05/04/2025, 09:31 - Tom: {}\n05/04/2025, 09:31 - Tom: {}\n"
+    path = tmp_path / "chat.txt"
+    path.write_text(head + said.format("It is.", "Sorry."), encoding="utf-8")
+    memory.import_(path, "u")
+    mark = "<This message was edited>"
+    new = head + said.format(f"By an hour. {mark}", f"Bring tea. {mark}")
+    path.write_text(new, encoding="utf-8")
+    report = memory.import_(path, "u")
+    assert (report.messages, report.edited) == (0, 2)
+    assert said_by(memory) == ["Is the ferry late?", "By an hour.", "Bring tea."]
+
+
 def test_an_edit_of_another_chat_replaces_nothing(memory: MemorySystem, tmp_path: Path) -> None:
     memory.import_(whatsapp(tmp_path / "one.txt", "I moved to Bergen."), "u")
     other = "05/04/2025, 09:32 - Ida: I bought a boat. <This message was edited>\n"
