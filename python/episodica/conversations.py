@@ -248,14 +248,18 @@ def _with_copied(memory: OpenStore, user: str, conversation: Conversation) -> Co
     ):
         return conversation
     for position, message in enumerate(conversation.messages):
-        when = message.get("timestamp")
-        if not isinstance(when, str) or "." not in when:
+        if not isinstance(message, Mapping):
             break
-        moment = datetime.fromisoformat(rfc3339(when, "`timestamp`"))
+        try:
+            moment = datetime.fromisoformat(rfc3339(named(message, "timestamp"), "`timestamp`"))
+        except InvalidInputError:
+            break
+        if not moment.microsecond:
+            break
         found = queries.messages(
             memory, user, since=moment, until=moment + _ONE_MINUTE, limit=_MOST_SAID
         )
-        said = moment, message.get("role"), message.get("content")
+        said = moment, named(message, "role"), named(message, "content")
         same = (one.message_id for one in found if (one.timestamp, one.role, one.content) == said)
         if (known := next(same, None)) is None:
             break

@@ -132,6 +132,37 @@ def test_a_resumed_session_under_new_ids_is_known(memory: MemorySystem, tmp_path
     assert said_by(memory) == ["I row.", "?", "I sail to one.", "I sail to two."]
 
 
+TIMES: list[Any] = [
+    ["2026-02-03T10:00:00.417Z", "2026-02-03T10:00:01.417Z", "2026-02-03T10:00:02.417Z"],
+    [1770112800417, 1770112801417, 1770112802417],
+]
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("keys", [("role", "content", "timestamp"), ("role", "text", "created_at")])
+def test_messages_of_a_fork_under_new_ids_are_known(
+    memory: MemorySystem, tmp_path: Path, times: list[Any], keys: tuple[str, ...]
+) -> None:
+    for session in ("one", "two"):
+        turns = [("user", "I row."), ("assistant", "?"), ("user", f"I sail to {session}.")]
+        said = [
+            {"id": f"msg_{session}_0000000000{at}", **dict(zip(keys, (*turn, when), strict=True))}
+            for at, (turn, when) in enumerate(zip(turns, times, strict=True))
+        ]
+        report = memory.import_(write(tmp_path / f"{session}.json", said), "u")
+    assert (report.messages, report.known) == (1, 2)
+    assert said_by(memory) == ["I row.", "?", "I sail to one.", "I sail to two."]
+
+
+@pytest.mark.parametrize("when", [None, "", "03.07.2025 10:14", "x.y", 1.5, {}])
+def test_messages_without_a_fraction_of_a_second_are_no_copies(
+    memory: MemorySystem, tmp_path: Path, when: Any
+) -> None:
+    for name in ("one", "two"):
+        said = [{**SAID, "id": f"msg_{name}_00000000000", "timestamp": when}]
+        assert memory.import_(write(tmp_path / f"{name}.json", said), "u").messages == 1
+
+
 @pytest.mark.parametrize("part", [{"type": "text", "text": None}, {"type": "text", "text": 7}, {}])
 @pytest.mark.parametrize("role", ["user", "assistant"])
 def test_a_broken_part_stops_no_session(tmp_path: Path, part: Any, role: str) -> None:

@@ -38,7 +38,8 @@ def messages(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """The conversations of lists of messages and logs, in parts of some thousands."""
     following = iter(items)
     begun = list(islice(following, 2))
-    talk, log = Talk(source.name), _Log(source.stem, is_alone=len(begun) == 1)
+    talk = Talk(source.name, has_unique_ids=True)
+    log = _Log(source.stem, is_alone=len(begun) == 1)
     lines: list[int] = []
     found = branches.shown(chain(begun, following), talk)
     values = with_whole_chunks(_values(found, source, lines))
