@@ -83,7 +83,8 @@ def checked(conversation: Conversation) -> tuple[list[dict[str, Any]], list[Left
                 one["timestamp"] = (start + position * timedelta(microseconds=1)).isoformat()
         if read and conversation.is_file_date:
             day = str(conversation.date)[:10]
-            notes.append(f"no message has a date; the date of the file is taken: {day}")
+            told = f"no message has a date; the date of the file is taken: {day}"
+            notes.append(conversation.in_file(told))
     return read, left, [*notes, *done.notes()]
 
 
@@ -190,7 +191,7 @@ def add(
             stated[_state(memory, user, replace(statement, text=text), choices)] += 1
         except InvalidInputError as error:
             place = f"line {statement.line}" if statement.line else f"`{shown(statement.text)}`"
-            left.append(LeftOut(place, error.message, is_fault=True))
+            left.append(LeftOut(conversation.in_file(place), error.message, is_fault=True))
             continue
         stated["hidden"] += masked
     left = [*conversation.left_out, *left]

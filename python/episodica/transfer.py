@@ -230,23 +230,69 @@ def owned(
 ) -> Iterator[tuple[str, Conversation]]:
     """Each conversation with its user: the user of the call, else the file's.
 
-    Raises ``missing`` if neither names one. Also refuses, before the first conversation, several
-    users that would become one.
+    Raises an error only before the first conversation: ``missing`` if neither names a user, or if
+    several users would become one. What is found to be such later is left out.
     """
-    for conversation in conversations:
-        if user is None and conversation.user_id is None:
-            raise missing
-        if user is None or conversation.user_id is None:
-            yield user or str(conversation.user_id), conversation
+    return _of_their_users(conversations, missing) if user is None else _of(user, conversations)
+
+
+def _of_their_users(
+    conversations: Iterator[Conversation], missing: InvalidInputError
+) -> Iterator[tuple[str, Conversation]]:
+    waiting: list[Conversation] = []
+    nameless: set[str] = set()
+    owner: str | None = None
+    for talk in conversations:
+        if talk.user_id is None and not talk.is_empty:
+            if owner is None:
+                raise missing
+            nameless.add(_place(talk))
             continue
-        others = [conversation, *conversations]
-        if len({other.user_id for other in others}) > 1:
+        owner = talk.user_id or owner
+        waiting.append(talk)
+        if owner is not None:
+            yield from ((owner, one) for one in waiting)
+            waiting = []
+    if owner is None:
+        raise missing
+    if nameless:
+        yield owner, _left_out(nameless, "messages or facts that name no user")
+
+
+def _of(user: str, conversations: Iterator[Conversation]) -> Iterator[tuple[str, Conversation]]:
+    held: list[Conversation] = []
+    file: str | None = None
+    is_begun = False
+    for talk in conversations:
+        if talk.user_id is not None:
+            file = talk.file
+        elif talk.file != file and (is_begun or not talk.is_empty):
+            is_begun = True
+            yield user, talk
+            continue
+        held.append(talk)
+    named = [talk for talk in held if talk.user_id is not None]
+    if len({talk.user_id for talk in named}) > 1:
+        if not is_begun:
             raise InvalidInputError(
-                f"the file holds {len(others)} conversations of different users, "
+                f"the file holds {len(named)} conversations of different users, "
                 f"not one of `{shown(user)}`",
                 hint="leave the user out: the file names its own",
             )
-        yield from ((user, other) for other in others)
+        why = f"several users would become `{shown(user)}`; import it alone, without a user"
+        places = {_place(talk) for talk in held if not talk.is_empty}
+        held = [*(talk for talk in held if talk.is_empty), _left_out(places, why)]
+    yield from ((user, talk) for talk in held)
+
+
+def _place(talk: Conversation) -> str:
+    return talk.file or f"`{shown(talk.name)}`"
+
+
+def _left_out(places: set[str], why: str) -> Conversation:
+    """A conversation of which nothing is left but the places of others, and why they are not."""
+    left = tuple(LeftOut(place, why, is_fault=True) for place in sorted(places))
+    return Conversation("", None, [], left_out=left)
 
 
 def import_file(

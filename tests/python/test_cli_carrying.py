@@ -208,6 +208,23 @@ def test_standard_input_and_formats(cli: Cli, root: Path) -> None:
     assert (alice["user"], alice["facts"], bob["facts"]) == ("alice", 2, 1)
 
 
+def test_a_folder_with_a_file_of_several_users(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("Ida: I moved to Lyon.\nBob: Nice!\n", encoding="utf-8")
+    facts = [{"memory": "Likes tea.", "user_id": user} for user in ("alice", "bob")]
+    (tmp_path / "in" / "b.json").write_text(json.dumps(facts), encoding="utf-8")
+    done = cli("ingest", "in", "--user", "ida")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[:2] == [
+        "in: 2 messages added for ida, 1 left out",
+        "left out: several users would become `ida`; import it alone, without a user (b.json)",
+    ]
+    assert cli("ingest", "in/b.json").returncode == 0
+    done = cli("ingest", "in/b.json", "--user", "ida", "--store", "none")
+    assert "hint: leave `--user` out" in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_file_that_cannot_be_read_makes_no_store(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}", encoding="utf-8")
     assert cli("ingest", "a.json", "--user", "alice").returncode == 1

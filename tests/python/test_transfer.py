@@ -249,6 +249,79 @@ def test_who_a_chat_history_belongs_to(memory: MemorySystem, root: Path) -> None
     assert memory.users() == []
 
 
+def fact_of(user: str | None, text: str) -> dict[str, Any]:
+    return {"memory": text, "created_at": "2024-03-11", **({"user_id": user} if user else {})}
+
+
+def folder_of(place: Path, **files: Any) -> Path:
+    """A folder of JSON files, and of texts."""
+    place.mkdir()
+    for name, held in files.items():
+        ending = "txt" if isinstance(held, str) else "json"
+        text = held if isinstance(held, str) else json.dumps(held)
+        (place / f"{name}.{ending}").write_text(text, encoding="utf-8")
+    return place
+
+
+TALK = "2024-03-11 09:30 Ann: I moved to Lyon.\n2024-03-11 09:31 Bob: Nice!\n"
+TEA, SKI = fact_of("alice", "Likes tea."), fact_of("bob", "Likes to ski.")
+NOBODYS = fact_of(None, "Likes rain.")
+
+
+def test_files_of_several_users_in_a_folder_are_left_out(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path / "of-one", a=TALK, b=[TEA, SKI], c=TALK.replace("Lyon", "Oslo"))
+    report = memory.import_(folder, "ida")
+    assert (report.messages, report.semantic_memories, memory.users()) == (3, 0, ["ida"])
+    why = "several users would become `ida`; import it alone, without a user"
+    assert report.left_out == (f"b.json: {why}",)
+    report = memory.import_(folder_of(tmp_path / "each", a=TALK, b=[TEA], c=[SKI]), "eve")
+    assert (report.messages, report.left_out[0][:6], report.left_out[1][:6]) == (
+        2,
+        "b.json",
+        "c.json",
+    )
+    report = memory.import_(folder_of(tmp_path / "same", a=TALK, b=[TEA], c=[NOBODYS]), "joe")
+    assert (report.messages, report.semantic_memories, report.left_out) == (2, 2, ())
+
+
+@pytest.mark.parametrize("first", [NOBODYS, 5, TEA])
+def test_several_users_in_one_file_are_refused_before_anything_is_stored(
+    memory: MemorySystem, tmp_path: Path, first: Any
+) -> None:
+    (tmp_path / "a.json").write_text(json.dumps([first, TEA, SKI]), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="conversations of different users"):
+        memory.import_(tmp_path / "a.json", "ida")
+    talk = {"role_type": "user", "content": "Hi."}
+    held = [{"messages": [talk]}, *({"user_id": user, "facts": [{"fact": "x"}]} for user in "ab")]
+    (tmp_path / "zep.json").write_text(json.dumps(held), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="conversations of different users"):
+        memory.import_(tmp_path / "zep.json", "ida")
+    assert memory.users() == []
+
+
+@pytest.mark.parametrize("held", [[TEA, NOBODYS], [NOBODYS, TEA], [5, TEA]])
+def test_what_names_no_user_is_left_out_beside_what_does(
+    memory: MemorySystem, tmp_path: Path, held: list[Any]
+) -> None:
+    folder = folder_of(tmp_path / "some", a=held, b=TALK)
+    report = memory.import_(folder)
+    assert (report.semantic_memories, report.messages, memory.users()) == (1, 0, ["alice"])
+    why = "messages or facts that name no user"
+    left = "a.json, memory 0 in line 1: must be an object, not `int`" if 5 in held else ""
+    assert set(report.left_out) == {left or f"a.json: {why}", f"b.txt: {why}"}
+    assert memory.import_(folder / "a.json").known == 1
+
+
+def test_notes_name_the_file_of_an_archive_for_which_they_are_true(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path / "chats", a=TALK, b="Carl: Hello.\nDora: Hi, my key is sk-1.\n")
+    [note] = memory.import_(folder, "ida").notes
+    assert note.startswith("b.txt, no message has a date; the date of the file is taken: ")
+
+
 def test_what_is_left_out_is_named_with_its_line(memory: MemorySystem) -> None:
     lines = [{"role": "user", "content": text} for text in ("fine", "", "bye")]
     Path("a.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")

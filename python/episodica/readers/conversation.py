@@ -86,7 +86,8 @@ class Conversation:
     has the positions of messages that are marked as edited, and ``owner`` the name of the person
     whose account was exported. ``versions`` has, by the file's id of a message, the ids of the
     messages in its place on other branches: the same question or answer in other words. ``copies``
-    has, by the same id, the one that a message has if it is a copy from another session.
+    has, by the same id, the one that a message has if it is a copy from another session. ``file``
+    is the name of its file in an archive or folder.
     """
 
     name: str
@@ -109,6 +110,12 @@ class Conversation:
     owner: str | None = None
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has nothing to add, at most parts that were left out."""
+        return not self.messages and not self.statements
 
     @property
     def skipped(self) -> int:
@@ -118,9 +125,13 @@ class Conversation:
     def place(self, position: int) -> str:
         """Where a message stands, for an error: its line, else its position from 0."""
         if position < len(self.lines):
-            return f"line {self.lines[position]}"
+            return self.in_file(f"line {self.lines[position]}")
         where = f"message {self.first + position}"
-        return where if self.chat is None else f"{where} of `{shown(self.name)}`"
+        return self.in_file(where if self.chat is None else f"{where} of `{shown(self.name)}`")
+
+    def in_file(self, text: str) -> str:
+        """A place or a note after the name of the file in an archive or folder."""
+        return f"{self.file}, {text}" if self.file else text
 
 
 class Talk:

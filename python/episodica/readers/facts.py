@@ -51,10 +51,10 @@ class _Facts:
         self._left.append(LeftOut(place, why, is_fault))
 
     def conversations(self) -> Iterator[Conversation]:
-        """The facts, user by user."""
+        """The facts, user by user; last those that name none."""
         if self._left:
             yield Conversation(self._name, None, [], left_out=tuple(self._left))
-        for user_id, statements in self._by_user.items():
+        for user_id, statements in sorted(self._by_user.items(), key=lambda one: one[0] is None):
             yield Conversation(self._name, user_id, [], statements=tuple(statements))
 
 
@@ -132,8 +132,8 @@ def zep(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
                 continue
             date = one.get("valid_at") or one.get("created_at")
             facts.state(one.get("user_id") or user, Statement(text, date, {}, item.line))
-    yield talk.conversation()
     yield from facts.conversations()
+    yield talk.conversation()
 
 
 def is_letta(value: Mapping[str, Any]) -> bool:

@@ -221,7 +221,7 @@ def _with_content(conversations: Iterable[Conversation]) -> Iterator[Conversatio
     waiting: list[Conversation] = []
     is_read = False
     for conversation in conversations:
-        if not is_read and not conversation.messages and not conversation.statements:
+        if not is_read and conversation.is_empty:
             waiting.append(conversation)
             continue
         is_read = True
@@ -287,11 +287,9 @@ def _named(left: list[LeftOut], source: Source) -> Iterator[Conversation]:
 
 
 def _in_member(conversation: Conversation, name: str) -> Conversation:
-    if not conversation.left_out and not conversation.notes:
-        return conversation
     left = tuple(replace(one, place=f"{name}, {one.place}") for one in conversation.left_out)
     notes = tuple(f"{name}, {one}" for one in conversation.notes)
-    return replace(conversation, left_out=left, notes=notes)
+    return replace(conversation, left_out=left, notes=notes, file=name)
 
 
 def _read(source: Source, format: str | None) -> Iterator[Conversation]:
