@@ -71,6 +71,16 @@ def test_a_place_that_is_not_writable_is_a_problem_for_a_new_store_only(
     assert problems == [f"no store can be made here, `{tmp_path}` is not writable"]
 
 
+def test_a_writable_store_is_not_called_read_only(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MemorySystem(store).close()
+    assert main(["--store", str(store), "doctor"]) == 0
+    told = capsys.readouterr().out
+    assert "read only" not in told
+    assert "health.store.problems" in told
+
+
 def test_files_that_need_attention_are_named_with_what_to_do(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

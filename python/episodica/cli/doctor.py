@@ -143,6 +143,8 @@ def _state(args: argparse.Namespace, problems: list[str]) -> dict[str, Any]:
         return {"health": {"status": "no store yet"}}
     with opened(args) as memory:
         health, odd = memory.health().to_dict(), memory._engine.check_files()
+    # True of every store here: the command opens it for reading.
+    del health["store"]["read_only"]
     notes: list[str] = []
     for one in odd:
         told = f"{one.path}: {one.message}; {one.remedy}"
