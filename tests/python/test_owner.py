@@ -175,6 +175,16 @@ def test_a_user_with_a_name_of_the_chat_needs_no_note(
     assert told_by_profile(capsys).startswith(f"# {user.title()}\n")
 
 
+def test_the_only_name_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = [("user", "Mina", MINA), ("assistant", "Helper", "I see."), ("user", "Mina", "Yes.")]
+    lines = [{"role": role, "name": name, "content": text} for role, name, text in said]
+    file = tmp_path / "chat.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert main(["ingest", str(file), "--user", "me"]) == 0
+    assert "note: the profile of me is Mina's\n" in capsys.readouterr().err
+    assert told_by_profile(capsys).startswith("# Mina\n")
+
+
 def test_a_program_may_state_the_name_as_well(memory: MemorySystem) -> None:
     for name, text in (("Greg", GREG), ("Mina", MINA)):
         memory.add_messages("me", [{"role": "user", "name": name, "content": text}])

@@ -52,12 +52,12 @@ class Speakers:
         known = memory.semantic_memories(user, attribute="name", include_archived=True)
         owner = people_named(self._owner, names.values()) if self._owner else []
         is_silent = bool(self._owner and names and not owner)
-        if (
-            (len(names) < _TWO and not is_silent)
-            or user.casefold() in names
-            or any(is_own_name(user, one) for one in known)
-        ):
+        if not names or user.casefold() in names or any(is_own_name(user, one) for one in known):
             return None
+        taken = memory.profile(user)
+        main = taken.name if taken else memory._engine.main_speaker(user)
+        if len(names) < _TWO and not is_silent:
+            return f"the profile of {user} is {main}'s"
         named = [name for name in names.values() if not name.startswith(NAMELESS)]
         meant = self._named(user, named)
         if is_silent and not meant and self._owner is not None:
@@ -75,8 +75,6 @@ class Speakers:
             if len(found) == 1:
                 _state(memory, user, found[0])
                 return f"{user} is {found[0]}, {why}; `--me NAME` chooses another"
-        taken = memory.profile(user)
-        main = taken.name if taken else memory._engine.main_speaker(user)
         return (
             f"{_listed(meant or list(names.values()), ' and ')} speak here, and nothing says which "
             f"of them {user} is: the profile is {main}'s; the same command with `--me NAME` "
