@@ -175,7 +175,13 @@ def add(
     conversation = _with_forked(memory, user, _with_versions(memory, user, conversation))
     conversation = _with_copied(memory, user, _with_undated(memory, user, conversation))
     messages, left, notes = checked(conversation)
-    _refuse_misread(conversation, messages, [*conversation.left_out, *left])
+    try:
+        _refuse_misread(conversation, messages, [*conversation.left_out, *left])
+    except InvalidInputError as error:
+        if not conversation.file:
+            raise
+        messages, notes, left = [], [], [LeftOut(conversation.file, error.message, is_fault=True)]
+        conversation = Conversation(conversation.name, None, [])
     policy = choices.policy(memory)
     gone = set() if choices.adds_deleted else _deleted(memory, user, conversation, messages)
     messages = [one for one in messages if one["message_id"] not in gone]

@@ -320,18 +320,20 @@ def import_file(
             return _import_nemori(memory, source, user, choices)
         total, users = ImportReport(), set()
         missing = InvalidInputError(
-            f"the file names no user: {_named(path)}", hint="name one: `user_id`"
+            f"the file names no user: {_named(path)}", hint="name one: `user_id`", path=str(path)
         )
         fault: LeftOut | None = None
         talks = iter_conversations(source, format)
-        for owner, conversation in owned(talks, user, missing):
-            users.add(checks.user(owner))
-            try:
+        if user is not None:
+            checks.user(user)
+        try:
+            for owner, conversation in owned(talks, user, missing):
+                users.add(checks.user(owner))
                 report, _, found = add(memory, owner, conversation, progress, choices)
-            except InvalidInputError as error:
-                raise in_file(error, source) from error.__cause__
-            total += report
-            fault = fault or found
+                total += report
+                fault = fault or found
+        except InvalidInputError as error:
+            raise stopped(error, source, total) from error.__cause__
         refuse_nothing(total, fault, path)
         return replace(total, users=len(users))
 
@@ -363,6 +365,20 @@ def _import_nemori(
         raise InvalidInputError(f"the folder has no user `{shown(user)}`", path=str(source.path))
     refuse_nothing(total, fault, source.path)
     return replace(total, users=users)
+
+
+def stopped(error: InvalidInputError, source: Source, total: ImportReport) -> InvalidInputError:
+    """The error with the file's name, and with what was stored before it."""
+    error = in_file(error, source)
+    if not total.messages + total.edited + total.semantic_memories:
+        return error
+    stored = f"messages {total.messages + total.edited:,}, facts {total.semantic_memories:,}"
+    return InvalidInputError(
+        f"{error.message}; stored before it: {stored}",
+        hint=error.hint,
+        path=error.path,
+        line=error.line,
+    )
 
 
 def refuse_nothing(

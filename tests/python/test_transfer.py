@@ -322,6 +322,22 @@ def test_notes_name_the_file_of_an_archive_for_which_they_are_true(
     assert note.startswith("b.txt, no message has a date; the date of the file is taken: ")
 
 
+def test_a_file_of_another_form_in_a_folder_is_left_out(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    odd = [{"role": "user", "content": "Hi."}, *({"role": 5, "content": "x"} for _ in range(3))]
+    report = memory.import_(folder_of(tmp_path / "odd", a=TALK, b=odd, c=[TEA]), "ida")
+    assert (report.messages, report.semantic_memories, len(report.left_out)) == (2, 1, 1)
+    assert report.left_out[0].startswith("b.json: most of ")
+
+
+def test_an_import_that_stops_says_what_it_stored(memory: MemorySystem, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "in", a=TALK, b="Al: My password is hunter2!x9.\nBo: Oh.\n")
+    with pytest.raises(InvalidInputError, match="stored before it: messages 2, facts 0"):
+        memory.import_(folder, "ida", secrets="refuse")
+    assert len(list(memory.messages("ida"))) == 2
+
+
 def test_what_is_left_out_is_named_with_its_line(memory: MemorySystem) -> None:
     lines = [{"role": "user", "content": text} for text in ("fine", "", "bye")]
     Path("a.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")

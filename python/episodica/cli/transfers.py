@@ -25,11 +25,11 @@ from ..hints import shown
 from ..inputs.names import keys_of
 from ..layers.folder import is_tree
 from ..progress import ProgressCallback, Reporter
-from ..readers import Conversation, LeftOut, Source, in_file, is_nemori, iter_conversations
+from ..readers import Conversation, LeftOut, Source, is_nemori, iter_conversations
 from ..readers.source import STDIN
 from ..reports import Estimate, ImportReport
 from ..system import AnyMemory, MemorySystem
-from ..transfer import is_export, owned, refuse_nothing
+from ..transfer import is_export, owned, refuse_nothing, stopped
 from .output import Output, cell, counted, counted_records, printable
 from .speakers import Speakers
 from .stores import known, only_user, opened, settings_of, user_and_fact, writing
@@ -88,16 +88,16 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
         # The store is made only now: a file that can't be read makes no store.
         with writing(args, create=True) as memory:
             total, fault = ImportReport(), None
-            for user, talk in chain([first] if first else [], talks):
-                if talk.user_id is None:
-                    heard.setdefault(user, Speakers()).hear(talk, source.name)
-                try:
+            try:
+                for user, talk in chain([first] if first else [], talks):
+                    if talk.user_id is None:
+                        heard.setdefault(user, Speakers()).hear(talk, source.name)
                     counts, report, found = _added(memory, user, talk, choices)
-                except InvalidInputError as error:
-                    raise in_file(error, source) from error.__cause__
-                _sum(rows, counts)
-                total += report
-                fault = fault or found
+                    _sum(rows, counts)
+                    total += report
+                    fault = fault or found
+            except InvalidInputError as error:
+                raise stopped(error, source, total) from error.__cause__
             refuse_nothing(total, fault, source.path)
             for user, row in rows.items():
                 _sum(rows, finish(memory, user, flush=not args.no_flush))
