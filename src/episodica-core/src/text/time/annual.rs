@@ -161,6 +161,17 @@ impl MatchPlace<'_, '_> {
         Some(DateMatch { weekday: true, ..DateMatch::day(day) }.sure(sure))
     }
 
+    /// True if "Friday week" may be in the past, or be two things: "on Friday week 3 begins".
+    pub(super) fn is_other_week(&self) -> bool {
+        let surface = self.text[self.start..self.end].to_lowercase();
+        let next = self.text[self.end..].trim_start();
+        let next = next.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let is_number = next.starts_with(|c: char| c.is_ascii_digit())
+            || self.patterns.numbers.find(next).is_some_and(|number| number > 1);
+        [" week", " fortnight"].iter().any(|word| surface.ends_with(word))
+            && (is_number || next == "ago" || self.clear_lean(DateReach::Week) == TimeLean::Past)
+    }
+
     /// True if a weekday is not one of several and not part of a name: "Monday to Friday", "Friday
     /// scan".
     pub(super) fn is_one_weekday(&self) -> bool {

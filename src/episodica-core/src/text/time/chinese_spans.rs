@@ -113,7 +113,10 @@ impl ChinesePosition<'_> {
             return None;
         }
         let length = rest.len() - after.len();
-        let clear = direction > 0 || self.is_ago(length);
+        // 明天起十天后 counts from tomorrow.
+        let before = &self.text[..self.start];
+        let is_from = ["起", "开始", "開始"].iter().any(|word| before.ends_with(word));
+        let clear = !is_from && (direction > 0 || self.is_ago(length));
         if half {
             let hit = self.half(unit, direction, length)?;
             return Some(if clear { hit } else { hit.unsure() });

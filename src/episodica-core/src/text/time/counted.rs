@@ -91,6 +91,38 @@ impl MatchPlace<'_, '_> {
         Some(DateMatch::new(days, grain))
     }
 
+    /// "Three weeks tomorrow", "six weeks and two days from today". Without "from", weeks count
+    /// from the day unless they may be a duration that ends there: "it was four weeks yesterday".
+    pub(super) fn counted_from(&self) -> Option<DateMatch> {
+        let unit = self.named_unit()?;
+        let amount = |group, none| self.group(group).map_or(Some(none), |_| self.count(group));
+        let (count, days) = (amount("n", 1)?, amount("n2", 0)?);
+        let base = match self.group("base")?.to_lowercase().as_str() {
+            "yesterday" => -1,
+            "tomorrow" => 1,
+            _ => 0,
+        };
+        let link = self.group("link").map(str::to_lowercase);
+        let sign: i64 = if link.as_deref() == Some("before ") { -1 } else { 1 };
+        let is_vague = count == FEW || self.group("n2").is_some() && days == FEW;
+        let lasts = self.patterns.lasting.is_match(&self.text[..self.start]);
+        if matches!(unit, CalendarUnit::Month | CalendarUnit::Year | CalendarUnit::Decade) {
+            let is_clear = link.is_some() && (base, sign, days) == (0, 1, 0);
+            return self.counted(1).map(|found| found.sure(is_clear && !lasts));
+        }
+        let counted = self.same_day(unit, sign.checked_mul(count)?)?;
+        let day = calendar::add_days(counted, sign.checked_mul(days)?.checked_add(base)?)?;
+        let is_ahead = || {
+            let clause = self.patterns.tense.clause(self.text, self.start..self.end);
+            base >= 0
+                && unit != CalendarUnit::Day
+                && !self.is_other_week()
+                && !self.patterns.elapsed.is_match(&self.text[clause])
+                && self.clear_lean(DateReach::Week) != TimeLean::Past
+        };
+        Some(DateMatch::day(day).sure(!is_vague && !lasts && (link.is_some() || is_ahead())))
+    }
+
     pub(super) fn away(&self, unit: CalendarUnit, count: i64) -> Option<DateMatch> {
         let weeks = match unit {
             CalendarUnit::Week => count,

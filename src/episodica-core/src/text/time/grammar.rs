@@ -37,6 +37,9 @@ pub(super) enum PatternMeaning {
     In,
     /// As `In`, in words that may also express a duration.
     InUnits,
+    /// `{n}` `{unit}`, one if the pattern has no `{n}`, and perhaps `{n2}` days from `{base}`, a
+    /// day near today.
+    CountedFrom,
     /// The range of `{n}` `{unit}` (of one `{unit}` if the pattern has no `{n}`) that ends today
     /// (-1) or begins today (1).
     Rolling(i64),

@@ -195,7 +195,7 @@ impl Neighbours<'_> {
         within: Role,
     ) -> Option<Option<Date>> {
         let words = self.words(coarse);
-        let is_count = COUNTS.iter().any(|word| words.contains(word));
+        let is_count = COUNTS.iter().any(|word| words.contains(word)) || words.starts_with("en ");
         let is_past = coarse.to < self.today;
         match fine.language {
             // "He told me yesterday two weeks ago they left."

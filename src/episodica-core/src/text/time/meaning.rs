@@ -121,6 +121,7 @@ impl MatchPlace<'_, '_> {
                 TimeLean::Future => self.counted(1),
                 TimeLean::Unknown => self.counted(1).map(|found| found.sure(false)),
             },
+            PatternMeaning::CountedFrom => self.counted_from(),
             PatternMeaning::Rolling(direction) => self.rolling(direction),
             PatternMeaning::Weekday(step) => self.weekday(step),
             PatternMeaning::WeekdayOf(week) => {
@@ -130,7 +131,7 @@ impl MatchPlace<'_, '_> {
                 let next = calendar::weekday_after(today, self.named_weekday()?, 1)?;
                 let weeks = self.count("n").unwrap_or(weeks);
                 let day = calendar::add_days(next, weeks.checked_mul(7)?).map(DateMatch::day)?;
-                Some(day.sure(weeks != FEW))
+                Some(day.sure(weeks != FEW && !self.is_other_week()))
             }
             PatternMeaning::WeekdayAgo(weeks) => {
                 let last = calendar::weekday_before(today, self.named_weekday()?)?;

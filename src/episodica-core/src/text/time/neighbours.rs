@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use super::calendar;
 use super::joined::{Joined, Neighbours};
 use super::mention::{DateGrain, NamedDates, TimeMention};
+use super::patterns;
 use super::tense::SENTENCE_ENDS;
 
 /// Longest text between a date and its year, such as ", in ".
@@ -58,6 +59,15 @@ pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
         if mention.naming == NamedDates::NoMonth && later.iter().any(names_another) {
             mention.confident = false;
         }
+    }
+    // "Heute in sechzehn Tagen" is not today.
+    for at in 0..found.len() {
+        let (mention, next) = (found[at], found.get(at + 1));
+        let is_counted = mention.naming == NamedDates::Nothing
+            && mention.grain == DateGrain::Day
+            && next.is_none_or(|next| next.start > mention.end + 1)
+            && patterns::of(mention.language).counted_on.is_match(&text[mention.end..]);
+        found[at].confident &= !is_counted;
     }
     leave_open(text, today, found);
 }

@@ -3,8 +3,9 @@
 //! A pattern is a regular expression with placeholders: `{wd}` a weekday (`{anywd}` if the date
 //! follows without it, `{beside}` also in its short English form, `{swd}` a short English name),
 //! `{mon}` a month, `{m}` its number, `{unit}`, `{n}` a count, `{d}` a day of a month, `{nth}` an
-//! ordinal, `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`, `{d2}`, `{mon2}`, `{m2}` and
-//! `{y2}` end a range. Of the matches at one position, the longest wins.
+//! ordinal, `{base}` a day near today, `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`,
+//! `{d2}`, `{mon2}`, `{m2}` and `{y2}` end a range. Of the matches at one position, the longest
+//! wins.
 
 use std::ops::Range;
 
@@ -65,7 +66,21 @@ const BEGINNING_IN: &str = concat!(
     r"(?:{mon}|{season}|{feast})\b|^ (?:in|im|en) (?:(?:the|dem|der|el|la|le) )?{unit}\b",
 );
 /// Words after a day that count it from another one: "le lundi suivant".
-const FOLLOWING: &str = r"^ (?:suivante?|siguiente|darauf|danach|d['’]après|thereafter)\b";
+const FOLLOWING: &str = concat!(
+    r"^ (?:suivante?|siguiente|darauf|danach|d['’]après|thereafter|week|fortnight)\b|",
+    r"^,? a (?:week|fortnight)(?:[.,;!?]|$)",
+);
+/// Words before a count that make it a duration, a frequency, an age or a part of another count.
+const LASTING: &str = concat!(
+    r"\b(?:for|within|over|the|next|last|past|these|after|half|another|times|once|twice|hours|",
+    r"{unit},?(?: and)?|(?:baby|twins|puppy|kitten)(?: is| are|['’]s)|",
+    r"(?-i:[A-Z])\w+(?: is|['’]s)|(?:it|that|this|he|she|they|we|i)(?:['’](?:s|m|re|ll be)| is| ",
+    r"am| are| was| were| will be)) $",
+);
+const ELAPSED: &str = r"\b(?:been|since|ago|old|(?:will|['’]ll) have)\b";
+/// Words after a day that count from it, where no pattern reads the count.
+const COUNTED_ON: &str =
+    r"^ (?:in|über|vor|en|dans|dentro de) (?:[\p{L}\d]+ {unit}|huit|quinze|ocho|quince)\b";
 
 /// The names of one kind, each with its value.
 pub(super) struct NamedValues<T>(Vec<(TextExpression, T)>);
@@ -92,6 +107,9 @@ pub(super) struct DatePatterns {
     begins_of: TextExpression,
     begins_in: TextExpression,
     following: TextExpression,
+    pub lasting: TextExpression,
+    pub elapsed: TextExpression,
+    pub counted_on: TextExpression,
     pub ordinals: NamedValues<i8>,
     pub day_first: bool,
     rejected: Option<TextExpression>,
@@ -165,6 +183,7 @@ fn placeholders(words: &DateVocabulary) -> Vec<(&'static str, String)> {
         ("{m}", r"(?P<m>[01]?\d)".to_owned()),
         ("{y2}", r"(?P<y2>[12]\d{3})".to_owned()),
         ("{y}", r"(?P<y>[12]\d{3})".to_owned()),
+        ("{base}", "(?P<base>today|tomorrow|yesterday)".to_owned()),
         ("{decade}", r"(?P<decade>(?:1[89]|20)\d0|(?-u:\b)[2-9]0)".to_owned()),
     ]
 }
@@ -224,6 +243,9 @@ impl DatePatterns {
             begins_of: TextExpression::new(BEGINNING_OF.to_owned()),
             begins_in: TextExpression::new(filled(BEGINNING_IN)),
             following: TextExpression::new(FOLLOWING.to_owned()),
+            lasting: TextExpression::new(filled(LASTING)),
+            elapsed: TextExpression::new(ELAPSED.to_owned()),
+            counted_on: TextExpression::new(filled(COUNTED_ON)),
             ordinals: NamedValues::new(ORDINALS),
             day_first: words.day_first,
             rejected: (!words.rejected.is_empty()).then(|| {

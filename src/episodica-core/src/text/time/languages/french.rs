@@ -234,10 +234,17 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     mornings: "",
     goes_on: "et|mais|ou|à|je|j['’]\\p{L}+|on|nous|il|elle|ils|elles|vous|tu|c['’]est|avec|chez|\
         en|pour|parce|car|quand|de ce mois|si|donc|puis|dans|au|aux|sur|le|la|les",
-    rejected: &[concat!(
-        r"(?:chaque|un|tous les|quelque|le|premier|deuxième|troisième|quatrième|dernier|même) ",
-        r"(?:{anywd})$",
-    )],
+    rejected: &[
+        concat!(
+            r"(?:chaque|un|tous les|quelque|le|premier|deuxième|troisième|quatrième|dernier|même) ",
+            r"(?:{anywd})$",
+        ),
+        // It is a count: "trois semaines à partir de demain".
+        concat!(
+            r"(?:{unit}) (?:à (?:partir|compter) (?:de |d['’])|après |avant )(?:après[- ]|avant[- ",
+            r"])?(?:demain|hier|aujourd['’]hui)$",
+        ),
+    ],
     counted: "euros|heures|h|kilomètres|km|personnes|minutes|mètres|fois|degrés|kilos|pour cent|%",
     day_first: true,
 };

@@ -327,11 +327,15 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         war|waren|bis|ab|fliege|fliegen|fahre|fahren|ziehe|ziehen|geht|gehen|beginnt|startet|\
         muss|müssen|soll|will|wir|ich|er|sie|es|dieses|nächsten|letzten|in|im|bei|zu|zum|zur|an|\
         auf|für|nach|feiern|feiert|kam|kamen|wurde|gab|läuft|steht|findet|heiraten|heirate",
-    rejected: &[concat!(
-        r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*|ersten|zweiten|dritten|vierten|",
-        r"(?:darauf)?folgenden|selben|anderen) ",
-        r"(?:{anywd})$",
-    )],
+    rejected: &[
+        concat!(
+            r"(?:jede[nrsm]?|ein|einem|einen|irgendein\p{L}*|ersten|zweiten|dritten|vierten|",
+            r"(?:darauf)?folgenden|selben|anderen) ",
+            r"(?:{anywd})$",
+        ),
+        // It is a count: "drei Wochen ab morgen".
+        r"(?:{unit}) (?:ab|von|nach|vor) (?:heute|(?:über)?morgen|(?:vor)?gestern)$",
+    ],
     counted: "Uhr|Euro|Kilometer|km|Prozent|Leute|Personen|Stunden|Minuten|Meter|Tage|Grad|Kilo|kg",
     day_first: true,
 };

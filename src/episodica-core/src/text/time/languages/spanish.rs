@@ -267,7 +267,11 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         mes|en|con|para|no|ya|cuando|empiezo|empieza|fui|fue|fuimos|llega|sale|salimos|vence|\
         abre|toca|yo|porque|si|como|celebramos|vuelvo|entrego|firmamos|firmé|llegó|vino|tuve|\
         tuvimos",
-    rejected: &[r"(?:cada|un|algún|todos los) (?:{anywd})$"],
+    rejected: &[
+        r"(?:cada|un|algún|todos los) (?:{anywd})$",
+        // It is a count: "tres semanas a partir de mañana".
+        r"(?:{unit}) (?:a partir de|a contar desde|desde|después de|antes de) (?:mañana|hoy|ayer)$",
+    ],
     counted: "por ciento|euros|kilómetros|km|personas|horas|minutos|metros|veces|grados|kilos",
     day_first: true,
 };
