@@ -31,7 +31,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "était|étaient|étais|avait|avaient|avais|étions|avions|faisait|allait|voulait|habitait|\
          habitais|travaillait|travaillais|pleuvait|vivait|vivais|fut|naquit|mourut|depuis",
         concat!(
-            r"(?:ai|as|a|avons|avez|ont|suis|es|est|sommes|êtes|sont)(?: ",
+            r"(?:(?:jl?)?ai|as|a|avons|avez|ont|suis|chuis|es|est|sommes|êtes|sont)(?: ",
             r"(?:pas|plus|jamais|déjà|enfin|tout|bien|été|juste|aussi|toujours|y|tous|toutes|",
             r"\p{L}+ment))* (?:<participle>)",
         ),

@@ -9,23 +9,28 @@ use crate::text::time::holidays::Holiday;
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[
         "heute|bitte|seite|weite",
+        r"wie \p{Ll}+t",
         r"(?:nächste|letzte|erste|zweite|dritte|beste|könnte|möchte|sollte|müsste|hätte)\w*",
     ],
     intentions: &[
         // A state or an appointment in the form of the perfect tense.
         concat!(
-            r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
+            r"(?:ist?|sind|bin)s?\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt|",
-            r"verreist|verhindert|verplant|beschäftigt|krankgeschrieben|beurlaubt)",
+            r"verreist|verhindert|verplant|beschäftigt|krankgeschrieben|beurlaubt|notiert|",
+            r"eingetragen|vorgemerkt|vermerkt|gespeichert)",
         ),
         // A date that is called off or moved was to come: "Der Termin am 20. ist abgesagt".
-        r"(?:ist|sind|wurde|wurden)\b.*?\b(?:abgesagt|storniert|umgebucht|verschoben|verlegt)",
+        r"(?:ist?|sind|wurde|wurden)s?\b.*?\b(?:abgesagt|storniert|umgebucht|verschoben|verlegt)",
         r"(?:hab|habe|haben)\b.*?\bfür$",
-        r"(?:muss|müssen|soll|sollen|will|wollen)\b.*?\b(?:<participle>)(?: haben| sein| werden)?",
+        concat!(
+            r"(?:muss|müssen|soll|sollen|will|wollen|werde|wird|werden|bekomm\p{Ll}*|krieg\p{Ll}*)",
+            r"\b.*?\b(?:<participle>)(?: haben| sein| werden)?",
+        ),
         r"(?:hab|habe|haben)\b.*?\btermin (?:bekommen|gekriegt|gemacht)",
     ],
     arranged: &[concat!(
-        r"(?:hab|habe|hast|hat|haben|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
+        r"(?:ha(?:b|t|st|m)\p{Ll}{0,3}|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
         r"gemietet|eingeladen|versprochen|verabredet|vereinbart|eingeschrieben|",
         r"registriert|zugesagt|ausgemacht|",
         r"(?:tickets|karten|fahrkarten)\b.*?\b(?:gekauft|besorgt|geholt))",
@@ -33,11 +38,16 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     purposes: "für|fürs|zu|zum|zur|nach|auf",
     doubts: &[
         concat!(
-            r"(?:hab|habe|hast|hat|haben)\b.*?\b(?:gesagt|gemeint|erzählt|gehört|",
-            r"gefragt|erwähnt)",
+            r"ha(?:b|t|st|m)\p{Ll}{0,3}\b.*?\b(?:gesagt|gemeint|erzählt|gehört|gefragt|erwähnt|",
+            r"notiert|eingetragen|vorgemerkt|vermerkt|gemerkt|aufgeschrieben|freigehalten)",
         ),
         "(?:gesagt|gemeint|erzählt|gehört) (?:hab|habe|hat|haben)",
         "sagte|meinte|erzählte|fragte|sagt|meint|kann|könnt|können",
+        // A participle without its verb: "Samstag Oma besucht".
+        concat!(
+            r"(?-i:(?:(?:an|auf|aus|ab|ein|mit|um|vor|zu|los|weg)?ge\p{Ll}{2,}(?:t|en)|",
+            r"(?:ver|er|ent|zer|be)\p{Ll}{2,}t))(?: am)? *$",
+        ),
     ],
     past: &[
         "war|waren|warst|wart|hatte|hatten|hattest|wurde|wurden|gab|ging|gingen|kam|kamen|fuhr|\
@@ -49,7 +59,13 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
          bestellte|mietete|regnete|schneite|passierte|dauerte|endete|stellte|holte|zeigte|fiel|\
          fielen|saß|saßen|stand|standen|ließ|hielt|nahm|nahmen|sprach|brach|schlief|aß|aßen|\
          trank|las|schrieb|schrieben",
-        r"(?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid)\b.*?\b(?:<participle>)",
+        // Also before a clitic: "hats", "wars".
+        concat!(
+            r"(?:ha(?:b|t|st|m)\p{Ll}{0,3}|(?:bin|bist|ist|is|sind|seid)(?:e?s|e)?)\b.*?\b",
+            r"(?:<participle>)",
+        ),
+        "(?:war|gab|ging|kam|fand|sah|wurde|hatte|fing|rief|stand|lief|musste|wollte|konnte)s",
+        "(?:ver|be|er|ent|ge)(?:ließ|hielt|stand|fiel|nahm|sprach|ging|trug)(?:en)?|lag|lagen",
         "(?:<participle>) (?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid|worden)",
         // "Habe … liegen lassen": the infinitive of these verbs stands for their participle.
         concat!(
