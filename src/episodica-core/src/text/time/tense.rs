@@ -22,8 +22,10 @@ const SHORT_CLAUSE: usize = 12;
 /// The meaning of a sign of tense.
 #[derive(Clone, Copy)]
 enum SignMeaning {
-    /// `Unknown` for a doubtful sign.
+    /// `Unknown` for a form of several tenses.
     Tense(TimeLean),
+    /// A sign that leaves the tense of the date open.
+    Doubt,
     /// The past of a verb of arranging.
     Arranged,
 }
@@ -84,7 +86,7 @@ impl TenseReader {
             (tense.shadows, None),
             (tense.intentions, Some(SignMeaning::Tense(TimeLean::Future))),
             (tense.arranged, Some(SignMeaning::Arranged)),
-            (tense.doubts, Some(SignMeaning::Tense(TimeLean::Unknown))),
+            (tense.doubts, Some(SignMeaning::Doubt)),
             (tense.past, Some(SignMeaning::Tense(TimeLean::Past))),
             (tense.ahead, Some(SignMeaning::Tense(TimeLean::Future))),
             (tense.open, Some(SignMeaning::Tense(TimeLean::Unknown))),
@@ -189,7 +191,12 @@ impl TenseReader {
     /// True if the verb of the clause of the date at `place` of `text` has a form of the past that
     /// also is one of the present.
     pub(super) fn may_be_past(&self, text: &str, place: Range<usize>) -> bool {
-        self.rule == TenseRule::PastFirst && self.is_open(text, place)
+        let is_both = |sign: usize| {
+            matches!(self.meanings[sign], Some(SignMeaning::Tense(TimeLean::Unknown)))
+        };
+        let Range { start, end } = self.wide_clause(text, &place);
+        let words = format!("{} {}", &text[start..place.start], &text[place.end..end]);
+        self.rule == TenseRule::PastFirst && self.signs.find_patterns(&words).any(is_both)
     }
 
     /// True if a clause in the present tense need not be about the speaker's plans: "En agosto hace
@@ -254,6 +261,7 @@ impl TenseReader {
     ) -> impl Iterator<Item = TimeLean> + 's {
         self.signs.find_patterns(text).filter_map(move |sign| match self.meanings[sign]? {
             SignMeaning::Tense(lean) => Some(lean),
+            SignMeaning::Doubt => Some(TimeLean::Unknown),
             SignMeaning::Arranged => arranged,
         })
     }

@@ -56,6 +56,13 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "(?:decided|agreed|settled) on$",
         "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)",
         r"(?:texted|wrote|emailed)(?: \w+)? that",
+        // A day that is noted or answered need not have passed: "I've confirmed 3 October".
+        concat!(
+            r"(?:(?:['’]ve|have|has|had|is|are)(?: \w+)? )?(?:noted|(?:confirmed|suggested|marked|",
+            r"proposed|picked|saved|blocked|pencill?ed in|put down|wrote down|written down)(?: off",
+            r")?(?: (?:the|\d\w*|(?-i:[A-Z])\w+))?$)",
+        ),
+        "^(?:got (?:it|that)|agreed|sorted)$",
         // Things that did not happen, or not yet.
         r"(?:was|were) (?:supposed|meant|going|about|due|planning|hoping)",
         r"(?:wanted|hoped|meant) to \w+",

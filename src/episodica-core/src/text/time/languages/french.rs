@@ -14,7 +14,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     intentions: &[concat!(
         r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? ",
         r"(?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|",
-        r"obligé|calé|complet)\p{L}*",
+        r"obligé|calé|complet|noté|enregistré|marqué)\p{L}*",
     )],
     arranged: &[concat!(
         r"(?:ai|as|a|avons|avez|ont|suis|est|sommes|sont) (?:déjà |enfin )?(?:réservé|loué|",
@@ -24,7 +24,10 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     )],
     purposes: "pour|à|au|aux",
     doubts: &[
-        "(?:ai|as|a|avons|avez|ont) (?:\\p{L}+ )?(?:dit|demandé|raconté|écrit (?:\\p{L}+ )?que)",
+        concat!(
+            r"(?:(?:jl?)?ai|as|a|avons|avez|ont) (?:\p{L}+ )?(?:dit|demandé|raconté|noté|marqué|",
+            r"enregistré|écrit (?:\p{L}+ )?que)",
+        ),
         "disait|dit|disent|peut|pourrait",
     ],
     past: &[

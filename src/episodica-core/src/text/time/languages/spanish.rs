@@ -16,7 +16,10 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "voy|vas|va|vamos|vais|van|quiero|queremos|espero|esperamos|toca|habrá|tengo|tenemos|\
          tiene|tienen|puedo|podemos|pienso|pensamos|nos vemos|estamos|estoy",
         r"\p{L}+(?:aré|eré|iré|dré|rás|rá|remos|rán)",
-        r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad)\p{L}+",
+        concat!(
+            r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad|",
+            r"anotad|apuntad)\p{L}+",
+        ),
     ],
     arranged: &[
         concat!(
@@ -33,7 +36,11 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     ],
     purposes: "para|a|al",
     doubts: &[
-        "(?:he|has|ha|hemos|han) (?:dicho|comentado|preguntado|contado|escrito (?:\\p{L}+ )?que)",
+        concat!(
+            r"(?:he|has|ha|hemos|han) (?:\p{L}+ )?(?:dicho|comentado|preguntado|contado|anotado|",
+            r"marcado|escrito (?:\p{L}+ )?que)",
+        ),
+        "anoté|anotamos|marqué",
         "dijo|dije|dijeron|dice|dicen|comentó|preguntó|contó|escribió (?:\\p{L}+ )?que|puede|\
          podría",
     ],
