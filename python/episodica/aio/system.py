@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -308,6 +307,8 @@ class AsyncMemorySystem:
         return self
 
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        import asyncio
+
         # A call that was cancelled may have waited for a model that never answers.
         if isinstance(error, asyncio.CancelledError):
             await self.close(timeout=0)
