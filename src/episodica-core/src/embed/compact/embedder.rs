@@ -265,6 +265,28 @@ mod tests {
     }
 
     #[test]
+    fn a_text_has_the_same_vector_in_every_batch() {
+        // To the last bit: a fact must not depend on the messages that are read with it.
+        let words = ["I", "moved", "to", "猫", "Lyon", "im", "März", "with", "my", "sister", "😂"];
+        let text = |i: usize| -> String {
+            (0..1 + i * 7 % 23)
+                .map(|at| words[(i * 5 + at * at) % words.len()])
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let texts: Vec<String> = (0..60).map(text).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for size in [2, 7, 60] {
+            for batch in texts.chunks(size) {
+                let rows = CompactEmbedder.embed_texts(batch).unwrap();
+                for (row, text) in rows.rows().into_iter().zip(batch) {
+                    assert_eq!(row.to_vec(), vector(text), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_batch_equals_its_texts() {
         let texts: Vec<String> =
             (0..200).map(|i| format!("message {i} 猫 ").repeat(1 + i % 40)).collect();

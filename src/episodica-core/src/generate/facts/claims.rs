@@ -87,23 +87,63 @@ fn quotes_of(
     reject: &mut dyn FnMut(&Message, &str, RejectReason),
 ) -> Vec<FactCandidate> {
     let mut candidates = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
+    for ReadMessage { at, clauses } in read_messages(messages, config) {
         let is_asked = || asked_before(messages, at).is_some();
-        let is_learned = match config.learn_from {
-            LearnFrom::Both => true,
-            LearnFrom::User => !message.is_agent(),
-            LearnFrom::Assistant => message.is_agent(),
-        };
-        if !is_learned || message.is_machinery() || CONFIDENCE < config.min_confidence {
-            continue;
-        }
-        let spans = kept_spans(message, &is_asked, config.min_importance, reject);
+        let spans = kept_spans(&messages[at], clauses, &is_asked, config.min_importance, reject);
         if !spans.is_empty() {
             let dates = dates_of(messages, at);
             candidates.extend(spans.iter().map(|span| candidate(messages, at, span, &dates)));
         }
     }
     candidates
+}
+
+/// The clauses of a message, at this place among the messages.
+struct ReadMessage {
+    at: usize,
+    /// `None` stands for what nobody spoke.
+    clauses: Vec<Option<ScoredClause>>,
+}
+
+/// The scored clauses of the messages that are learned from. Vectors are made only of the
+/// speakers' own clauses that words leave open, of all messages at once: that takes two thirds of
+/// the time, and a vector depends on its own text alone.
+fn read_messages(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<ReadMessage> {
+    let is_learned = |message: &Message| match config.learn_from {
+        LearnFrom::Both => true,
+        LearnFrom::User => !message.is_agent(),
+        LearnFrom::Assistant => message.is_agent(),
+    };
+    let mut read = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let explains = message.is_agent() && message.content.len() > MAX_REPORT;
+        let is_judged = is_learned(message) && !message.is_machinery() && !explains;
+        if is_judged && CONFIDENCE >= config.min_confidence {
+            read.push(ReadMessage { at, clauses: scored_clauses(message) });
+        }
+    }
+    let mut open: Vec<(&str, bool, &mut SentenceHeads)> = Vec::new();
+    for ReadMessage { at, clauses } in &mut read {
+        let (content, by_agent) = (&*messages[*at].content, messages[*at].is_agent());
+        for clause in clauses.iter_mut().flatten() {
+            if clause.is_own && !clause.asks && clause.heads.is_open(by_agent) {
+                open.push((bare(&content[clause.range.clone()]), by_agent, &mut clause.heads));
+            }
+        }
+    }
+    // The first call reads the encoder, so there is none for small talk.
+    if open.is_empty() {
+        return read;
+    }
+    let texts: Vec<&str> = open.iter().map(|(text, ..)| *text).collect();
+    // Without vectors the scores of the words stand.
+    if let Ok(vectors) = CompactEmbedder.embed_texts(&texts) {
+        for ((text, by_agent, heads), vector) in open.into_iter().zip(vectors.rows()) {
+            let vector = vector.to_slice().unwrap_or_default();
+            *heads = SentenceHeads::with_vector(text, by_agent, vector);
+        }
+    }
+    read
 }
 
 /// The message with the question that the beginning of message `at` answers: the one before it, if
@@ -169,22 +209,15 @@ fn candidate(
 /// The spans of a message that are worth keeping, in order, without overlaps.
 fn kept_spans(
     message: &Message,
+    clauses: Vec<Option<ScoredClause>>,
     is_asked: &dyn Fn() -> bool,
     min_importance: f32,
     reject: &mut dyn FnMut(&Message, &str, RejectReason),
 ) -> Vec<KeptSpan> {
     let (content, by_agent) = (&*message.content, message.is_agent());
-    if by_agent && content.len() > MAX_REPORT {
-        return Vec::new();
-    }
-    let voice = base_voice(message);
-    let voices = spans(content, message.speaker(), voice);
-    let is_own = |range: &Range<usize>| {
-        said_by(&voices, range.clone()) == voice && !announces(content, &voices, range, voice)
-    };
     let mut kept: Vec<KeptSpan> = Vec::new();
     let mut before: Option<SentenceBefore> = None;
-    for clause in scored_clauses(content, by_agent, is_own) {
+    for clause in clauses {
         let Some(clause) = clause else {
             before = None;
             continue;
@@ -304,14 +337,11 @@ struct ScoredClause {
     heads: SentenceHeads,
 }
 
-/// The clauses of a text in order; `None` stands for what nobody spoke. Vectors are made only of
-/// the speaker's own clauses that words leave open, and of one message at once, so that they
-/// depend on nothing else.
-fn scored_clauses(
-    content: &str,
-    by_agent: bool,
-    is_own: impl Fn(&Range<usize>) -> bool,
-) -> Vec<Option<ScoredClause>> {
+/// The clauses of a message in order, scored by their words; `None` stands for what nobody spoke.
+fn scored_clauses(message: &Message) -> Vec<Option<ScoredClause>> {
+    let (content, by_agent) = (&*message.content, message.is_agent());
+    let voice = base_voice(message);
+    let voices = spans(content, message.speaker(), voice);
     let mut clauses = Vec::new();
     for unit in &spoken_sentences(content) {
         if !unit.is_speech {
@@ -326,26 +356,10 @@ fn scored_clauses(
                 clauses.push(None);
                 continue;
             }
+            let is_own = said_by(&voices, range.clone()) == voice
+                && !announces(content, &voices, &range, voice);
             let heads = SentenceHeads::of(text, by_agent);
-            let is_own = is_own(&range);
             clauses.push(Some(ScoredClause { range, asks, is_own, heads }));
-        }
-    }
-    let mut open: Vec<&mut ScoredClause> = clauses
-        .iter_mut()
-        .flatten()
-        .filter(|clause| clause.is_own && !clause.asks && clause.heads.is_open(by_agent))
-        .collect();
-    // The first call reads the encoder, so there is none for small talk.
-    if open.is_empty() {
-        return clauses;
-    }
-    let texts: Vec<&str> = open.iter().map(|clause| bare(&content[clause.range.clone()])).collect();
-    // Without vectors the scores of the words stand.
-    if let Ok(vectors) = CompactEmbedder.embed_texts(&texts) {
-        for ((clause, text), vector) in open.iter_mut().zip(&texts).zip(vectors.rows()) {
-            let vector = vector.to_slice().unwrap_or_default();
-            clause.heads = SentenceHeads::with_vector(text, by_agent, vector);
         }
     }
     clauses

@@ -118,8 +118,18 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The sum of the products. It is the same on every processor, and eight partial sums let the
+/// compiler use vector instructions.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0_f32; 8];
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 /// The weights.
