@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import InvalidInputError, MemorySystem
 from episodica.cli.app import main
 from episodica.readers import read_conversations
 
@@ -202,3 +202,23 @@ def test_a_broken_letter_of_a_mail_changes_no_other(tmp_path: Path, encoding: st
     [talk] = read_conversations(tmp_path / "a.eml")
     assert talk.messages[0]["content"].startswith("我住在大连。 Oslo ")
     assert len(talk.notes) == 1
+
+
+@pytest.mark.parametrize("code", ["iso-8859-1", "windows-1252", "gb2312", "iso-2022-jp", "koi8-r"])
+@pytest.mark.parametrize("box", [False, True])
+def test_a_letter_names_its_own_encoding(tmp_path: Path, code: str, box: bool) -> None:
+    words = {"gb2312": "我搬到了隆德。", "iso-2022-jp": "ルンドに引っ越した。", "koi8-r": "Я в Лунде."}
+    own = words.get(code, "Ich wohne jetzt in Köln.")
+    text = letter(own).replace("charset=utf-8", f"charset={code}\nContent-Transfer-Encoding: 8bit")
+    start = "From ana@mail.example Sat Mar  1 11:00:00 2025\n" if box else ""
+    path = tmp_path / "letters.mbox"
+    path.write_bytes((start + text).encode(code))
+    [talk] = read_conversations(path)
+    assert talk.messages[0]["content"].strip() == own
+
+
+def test_other_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "talk.txt"
+    path.write_bytes("Ana: hello\nAna: Ich wohne in Köln.\n".encode("latin-1"))
+    with pytest.raises(InvalidInputError, match="line 2 is not UTF-8"):
+        list(read_conversations(path))

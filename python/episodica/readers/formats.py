@@ -295,7 +295,10 @@ def _in_member(conversation: Conversation, name: str) -> Conversation:
 def _read(source: Source, format: str | None) -> Iterator[Conversation]:
     if (database := databases.named(source)) is not None:
         raise UnknownFormatError(database.what, hint=database.remedy)
-    head = source.text().read(_HEAD)
+    head = source.head(_HEAD)
+    if not mail.is_mail(head):
+        # Only letters name the encoding of their text themselves.
+        head = source.text().read(_HEAD)
     if not head.strip():
         raise UnknownFormatError("the file is empty")
     is_mapped = bool(source.keys) and tables.is_table(head, source.keys)

@@ -215,6 +215,12 @@ class Source:
         # Not closed with the wrapper: the next reading needs the bytes again.
         return io.TextIOWrapper(io.BufferedReader(_Unclosed(self._bytes)), encoding=encoding)
 
+    def head(self, size: int) -> str:
+        """The first characters, whatever the encoding."""
+        text = self.text()
+        text.reconfigure(errors="replace")
+        return text.read(size)
+
     def lines(self) -> Iterator[tuple[int, str]]:
         """The lines with their numbers, without their ends."""
         text, number = self.text(), 0
