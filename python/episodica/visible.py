@@ -22,7 +22,7 @@ _IN_LINES = re.compile(f"({_FLAG})|(\r\n)|[\x00-\x08\x0b-\x1f{_ACTING}]")
 _IN_JSON = re.compile(f"[{_ACTING}]")
 
 # The day of a relative date in brackets: " [9 March 2026]".
-_DAYS = re.compile(r" ?\[[^\]]*\d{4}[^\]]*\]")
+_DAYS = re.compile(r" ?\[[^\[\]]{0,40}\d{4}[^\[\]]{0,300}\]")
 
 
 def without_days(text: str) -> str:
