@@ -147,7 +147,8 @@ def _corrected(
 def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[SemanticMemory]]:
     """The facts as a profile shows them: each with its earlier ones.
 
-    These are about the same thing, or in nearly the same words.
+    These are about the same thing, or in nearly the same words, of which one has all. ("Never use
+    emojis in answers." and "Never use tables in answers." are two rules.)
     """
     groups: list[list[SemanticMemory]] = []
     said: list[set[str]] = []
@@ -159,7 +160,8 @@ def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[Se
             if fact.quote is not None
             and groups[at][0].quote is not None
             and (
-                len(words & other) >= _SAME * len(words | other)
+                min(len(words), len(other)) >= _SAME * len(words | other)
+                and (words <= other or other <= words)
                 or any(one.memory_id in later for one in groups[at])
             )
         )

@@ -419,7 +419,7 @@ fn judge(
     let section = heads.profile_section();
     let importance = match section {
         Some(ProfileSection::Rule) => RULE + (1.0 - RULE) * worth,
-        Some(_) if is_vital => LASTING + (1.0 - LASTING) * worth,
+        Some(_) if is_vital => LASTING + (RULE - LASTING) * worth,
         None if is_vital => worth.max(VITAL),
         _ => worth,
     };
