@@ -21,6 +21,8 @@ mod tests;
 mod told;
 mod words;
 
+use std::borrow::Cow;
+
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
@@ -47,6 +49,7 @@ static RESTS: ForkLazy<Vec<std::sync::OnceLock<Regex>>> =
 
 /// The secrets of `text`, in order, without overlaps.
 pub(crate) fn find_secrets(text: &str) -> Vec<FoundSecret> {
+    let text = &*blank_colours(text);
     let mut found = Vec::new();
     find_marked(text, &mut found);
     shapes::find_shapes(text, &mut found);
@@ -64,6 +67,25 @@ pub(crate) fn find_secrets(text: &str) -> Vec<FoundSecret> {
         is_free
     });
     found
+}
+
+/// The text with as many spaces in place of each colour code of a terminal (`ESC [ 3 2 m`), whose
+/// last letter would seem to be one of the word after it.
+fn blank_colours(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = "\u{1b}[";
+    if !text.contains(BEGIN) {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split(BEGIN);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let numbers = part.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(part.len());
+        let is_code = part[numbers..].starts_with(|c: char| c.is_ascii_alphabetic());
+        let length = if is_code { numbers + 1 } else { 0 };
+        plain.extend(std::iter::repeat_n(' ', BEGIN.len() + length));
+        plain.push_str(&part[length..]);
+    }
+    Cow::Owned(plain)
 }
 
 /// How the mask of a secret begins.

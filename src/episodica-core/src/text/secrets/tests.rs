@@ -45,8 +45,14 @@ fn every_form_is_found_whole_in_every_place() {
     let mut state = 7;
     for row in include_str!("cases.txt").lines().filter(|row| !row.starts_with('#')) {
         let (kind, example) = row.split_once('\t').expect("a kind and an example");
-        for frame in [("", ""), ("it is ", " for now."), ("> ", "\n"), ("我的：", "。"), ("(", ")")]
-        {
+        for frame in [
+            ("", ""),
+            ("it is ", " for now."),
+            ("> ", "\n"),
+            ("我的：", "。"),
+            ("(", ")"),
+            ("\u{1b}[1;32m", "\u{1b}[0m"),
+        ] {
             let secret = filled(example, &mut state);
             let text = format!("{}{secret}{}", frame.0, frame.1);
             let found = find_secrets(&text);
