@@ -8,6 +8,7 @@ use ndarray::Array2;
 use crate::boundary::{describe_reason, topic_summary};
 use crate::control::CallControl;
 use crate::embed::STATIC_MODEL;
+use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
@@ -36,51 +37,20 @@ pub(crate) fn update_text(
 ) -> Result<AnyRecord> {
     let _step = user.turns.take_step(control)?;
     let basis = user.decision_basis();
-    let by_user = |prompt_version| TextProvenance {
-        method: BY_USER.to_owned(),
-        prompt_version,
-        ..TextProvenance::default()
-    };
     match user.find_record(id).ok_or_else(|| unknown_record(id))? {
         AnyRecord::Message(_) => Err(Error::invalid(format!(
             "a message is what was said and can't be rewritten: `{id}`"
         ))
         .with_hint("delete it, or add a new one")),
         AnyRecord::Semantic(known) => {
-            // The user's words replace the quotation, which stays in the history. Whatever ended
-            // the fact no longer does.
-            let view = user.view.read();
-            let content = named_statement(&view, &user.owner, &known.subject, content);
-            drop(view);
-            let fact = SemanticMemory {
-                content: content.clone().into_owned(),
-                quote: None,
-                valid_to: None,
-                superseded_by: None,
-                ended_by: Vec::new(),
-                links: Vec::new(),
-                closed_at: None,
-                provenance: by_user(String::new()),
-                ..next_revision(&known, services.clock.now())
-            };
-            let fact = Arc::new(fact);
-            let to = services.indexing_settings();
-            let rows = to.embed_batches(&[&*content], control)?;
-            let writer = user.lock_writer_on(basis, true, &to)?;
-            user.note_step(false, true);
-            user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
-            let rows = rows.as_ref().map(|rows| rows.view());
-            user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
-            user.note_change();
-            drop(writer);
-            compact_if_worth(services, user, control);
+            let fact = replace_statement(services, user, &known, content, basis, control)?;
             Ok(AnyRecord::Semantic(fact))
         }
         AnyRecord::Episode(known) => {
             let episode = Arc::new(Episode {
                 content: content.to_owned(),
                 revision: known.revision + 1,
-                provenance: by_user(String::new()),
+                provenance: by_user(),
                 ..(*known).clone()
             });
             let edited = std::slice::from_ref(&episode);
@@ -94,6 +64,47 @@ pub(crate) fn update_text(
             Ok(AnyRecord::Episode(episode))
         }
     }
+}
+
+fn by_user() -> TextProvenance {
+    TextProvenance { method: BY_USER.to_owned(), ..TextProvenance::default() }
+}
+
+/// Writes the next revision of a fact with the user's words in place of the quotation, which stays
+/// in the history. Whatever ended the fact no longer does.
+fn replace_statement(
+    services: &EngineServices,
+    user: &OpenUser,
+    known: &SemanticMemory,
+    content: &str,
+    basis: DecisionBasis,
+    control: &dyn CallControl,
+) -> Result<Arc<SemanticMemory>> {
+    let view = user.view.read();
+    let content = named_statement(&view, &user.owner, &known.subject, content).into_owned();
+    drop(view);
+    let fact = Arc::new(SemanticMemory {
+        content: content.clone(),
+        quote: None,
+        valid_to: None,
+        superseded_by: None,
+        ended_by: Vec::new(),
+        links: Vec::new(),
+        closed_at: None,
+        provenance: by_user(),
+        ..next_revision(known, services.clock.now())
+    });
+    let to = services.indexing_settings();
+    let rows = to.embed_batches(&[&*content], control)?;
+    let writer = user.lock_writer_on(basis, true, &to)?;
+    user.note_step(false, true);
+    user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
+    let rows = rows.as_ref().map(|rows| rows.view());
+    user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
+    user.note_change();
+    drop(writer);
+    compact_if_worth(services, user, control);
+    Ok(fact)
 }
 
 /// Deletes records and everything derived from them, in one pass over the files; see
