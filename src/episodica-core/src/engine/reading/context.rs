@@ -1,6 +1,7 @@
 //! Packs the text that answers a question into a budget of tokens.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -14,7 +15,8 @@ use crate::engine::reading::hits::{HitBuilder, RankedSlot};
 use crate::engine::reading::later::later_words;
 use crate::engine::reading::search::{MAX_TOP_K, SearchRun, merge, numbered};
 use crate::error::{Error, Result};
-use crate::model::{Message, SemanticMemory};
+use crate::generate::voice::{base_voice, spans};
+use crate::model::{Message, SaidBy, SemanticMemory};
 use crate::score::{
     AnswerRelevance, ContextCandidates, ContextParts, ContextWords, EpisodeSummary, FactSection,
     HitKind, HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts,
@@ -319,6 +321,7 @@ impl ContextSources {
             asked: self.asked.len(),
             admits: &admits,
             later: &|slot| later_words(view, zone, words, slot, &admits),
+            foreign: &|slot| foreign_parts(view.messages.get(slot)),
             outdated: &self.outdated,
             summaries: &summaries,
             words,
@@ -367,6 +370,16 @@ fn keep_alike(search: &SearchRun<'_>, facts: &mut Vec<RankedSlot>, messages: &[S
     let most = said.chain(facts.iter().filter_map(RankedSlot::cosine)).fold(average, f32::max);
     let alike = average + FACT_LIKE * (most - average);
     facts.retain(|fact| fact.cosine().is_none_or(|cosine| cosine >= alike));
+}
+
+/// The parts of a person's message that are another's words.
+fn foreign_parts(message: &Message) -> Vec<Range<usize>> {
+    let voice = base_voice(message);
+    if voice != SaidBy::User {
+        return Vec::new();
+    }
+    let parts = spans(&message.content, message.speaker(), voice).into_iter();
+    parts.filter(|part| part.said_by != voice).map(|part| part.range).collect()
 }
 
 /// True if a summary quotes its episode's title.

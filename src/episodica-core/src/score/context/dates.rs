@@ -69,7 +69,9 @@ pub(super) struct LineDates<'a> {
     index: &'a MessageIndex,
     zone: &'a DisplayZone,
     later: &'a dyn Fn(u32) -> Vec<LaterWords>,
+    foreign: &'a dyn Fn(u32) -> Vec<Range<usize>>,
     known: RefCell<FxHashMap<u32, Rc<[LineMark]>>>,
+    known_foreign: RefCell<FxHashMap<u32, Rc<[Range<usize>]>>>,
 }
 
 impl<'a> LineDates<'a> {
@@ -77,8 +79,16 @@ impl<'a> LineDates<'a> {
         index: &'a MessageIndex,
         zone: &'a DisplayZone,
         later: &'a dyn Fn(u32) -> Vec<LaterWords>,
+        foreign: &'a dyn Fn(u32) -> Vec<Range<usize>>,
     ) -> Self {
-        Self { index, zone, later, known: RefCell::default() }
+        let (known, known_foreign) = Default::default();
+        Self { index, zone, later, foreign, known, known_foreign }
+    }
+
+    /// The parts of a message that are not its speaker's own words, ascending.
+    pub fn foreign(&self, slot: u32) -> Rc<[Range<usize>]> {
+        let find = || (self.foreign)(slot).into();
+        Rc::clone(self.known_foreign.borrow_mut().entry(slot).or_insert_with(find))
     }
 
     /// What was said later about parts of a message.

@@ -256,8 +256,18 @@ fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Part
     parts
 }
 
-/// Joins the parts into one text, with the marks of their dates, and a mark for each omission.
-pub(super) fn quoted(content: &str, parts: &Parts, dates: &[LineMark]) -> String {
+/// Marks with which quoted words begin.
+const QUOTATION_MARKS: [char; 8] = ['"', '“', '„', '«', '»', '「', '『', '>'];
+
+/// Joins the parts into one text, with the marks of their dates, and a mark for each omission. A
+/// part that begins within another's words stands in quotation marks: what announced them is left
+/// out.
+pub(super) fn quoted(
+    content: &str,
+    parts: &Parts,
+    dates: &[LineMark],
+    foreign: &[Range<usize>],
+) -> String {
     const MARK: &str = "[…]";
     let mut text = String::new();
     let mut at = 0;
@@ -273,7 +283,18 @@ pub(super) fn quoted(content: &str, parts: &Parts, dates: &[LineMark]) -> String
             text.push_str(MARK);
             text.push_str(if line { "\n" } else { " " });
         }
-        text.push_str(&with_marks(content, part.clone(), dates));
+        let within = foreign.iter().find(|words| words.contains(&part.start));
+        let words = within.map(|words| &content[part.start..part.end.min(words.end)]);
+        match words.map(str::trim_end).filter(|words| !words.starts_with(QUOTATION_MARKS)) {
+            Some(words) => {
+                let end = part.start + words.len();
+                text.push('"');
+                text.push_str(&with_marks(content, part.start..end, dates));
+                text.push('"');
+                text.push_str(&with_marks(content, end..part.end, dates));
+            }
+            None => text.push_str(&with_marks(content, part.clone(), dates)),
+        }
         at = part.end;
     }
     if !content[at..].trim().is_empty() {
@@ -281,4 +302,28 @@ pub(super) fn quoted(content: &str, parts: &Parts, dates: &[LineMark]) -> String
         text.push_str(MARK);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_others_without_their_announcement_stand_in_quotation_marks() {
+        let content = "Sum this up:\n\nI live in Rome. My wife paints. Is it good?";
+        let place = |words: &str| {
+            let at = content.find(words).expect("the words");
+            at..at + words.len()
+        };
+        let foreign = [place("I live in Rome. My wife paints.")];
+        let shown = |words: &str| quoted(content, &vec![place(words)], &[], &foreign);
+        assert_eq!(shown("My wife paints. Is it"), "[…] \"My wife paints.\" Is it […]");
+        assert_eq!(shown("I live in Rome."), "[…] \"I live in Rome.\" […]");
+        assert_eq!(shown("Is it good?"), "[…] Is it good?");
+        let begun = "Sum this up:\n\nI live in Rome.";
+        assert_eq!(shown(begun), format!("{begun} […]"));
+        let chat = "Hi.\n\n\"I live in Rome,\" she said.";
+        let shown = quoted(chat, &vec![5..chat.len()], &[], &[5..22]);
+        assert_eq!(shown, "[…] \"I live in Rome,\" she said.");
+    }
 }

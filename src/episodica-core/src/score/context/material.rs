@@ -1,5 +1,7 @@
 //! What may enter a context, and what entered it.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::dates::LaterWords;
@@ -37,6 +39,8 @@ pub struct ContextCandidates<'a> {
     pub outdated: &'a Outdated,
     /// What was said later about parts of a message.
     pub later: &'a dyn Fn(u32) -> Vec<LaterWords>,
+    /// The parts of a message, in bytes, that are not its speaker's own words.
+    pub foreign: &'a dyn Fn(u32) -> Vec<Range<usize>>,
     /// Summaries of episodes.
     pub summaries: &'a [EpisodeSummary],
     /// The words of headings and marks.

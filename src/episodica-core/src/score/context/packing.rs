@@ -61,7 +61,7 @@ pub fn pack(
     control: &dyn CallControl,
 ) -> Result<ContextParts> {
     let ContextCandidates { index, facts, outdated, summaries, words, form, zone, .. } = *material;
-    let dates = &LineDates::new(index, zone, material.later);
+    let dates = &LineDates::new(index, zone, material.later, material.foreign);
     let writer =
         ContextWriter { index, facts, summaries, outdated, dates, words, form, zone, control };
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));

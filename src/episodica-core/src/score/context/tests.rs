@@ -75,6 +75,7 @@ fn of<'a>(index: &'a MessageIndex, query: &'a ParsedQuery) -> ContextCandidates<
         table: StaticTable::shared(),
         admits: &|_| true,
         later: &|_| Vec::new(),
+        foreign: &|_| Vec::new(),
         own: &NONE.2,
         messages: &[],
         relevance: &|score| score,

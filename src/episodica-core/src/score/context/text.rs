@@ -189,7 +189,10 @@ impl<'a> ContextWriter<'a> {
             date,
             speaker: message.speaker(),
             content: match parts {
-                Some(parts) => quoted(&message.content, parts, &self.dates.of(slot)).into(),
+                Some(parts) => {
+                    let (dates, foreign) = (self.dates.of(slot), self.dates.foreign(slot));
+                    quoted(&message.content, parts, &dates, &foreign).into()
+                }
                 None => self.whole(slot),
             },
             excerpt: parts.is_some(),
