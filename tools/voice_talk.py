@@ -425,13 +425,33 @@ def formed() -> list[Talk]:
     ]
 
 
+# Characters of an opening that is only a label.
+MAX_LABEL = 24
+# Code below and above the writer's own words.
+CODE = ("{}\n\n```\nfor x in rows: print(x)\n```", "```\n$ make\nerror: 2\n```\n{}", "{}\n<log>x</log>")
+
+
 def linked() -> list[Talk]:
-    """Every second statement about oneself of the pairs, each a message."""
+    """Every second statement about oneself of the pairs, each a message; a third also below a label
+    such as "Correction:", a third beside code.
+    """
     lines = (LABELS / "links.tsv").read_text("utf-8").splitlines()
     lines = [line for line in lines if not line.startswith("talk ")]
     pairs = (line.split("\t") for line in lines)
     texts = {(pair[1], text): None for pair in pairs for text in pair[3:]}
-    return [Talk("alone", language, "Nora", text) for language, text in list(texts)[::2]]
+    labels: dict[str, list[str]] = defaultdict(list)
+    for language, whose, text in rows("openings.tsv"):
+        if whose == "own" and text.endswith((":", "：")) and len(text) < MAX_LABEL:
+            labels[language].append(text)
+    talks = []
+    for number, (language, text) in enumerate(list(texts)[::2]):
+        shown, some = [text], labels[language]
+        if number % 3 == 1 and some:
+            shown.append(f"{some[number % len(some)]} {text}")
+        elif number % 3 == 2:
+            shown.append(CODE[number // 3 % len(CODE)].format(text))
+        talks += (Talk("alone", language, "Nora", one) for one in shown)
+    return talks
 
 
 def written(name: str) -> list[Talk]:

@@ -277,7 +277,6 @@ mod tests {
             "De : Luc\nObjet : adresse\n\nJ'habite à Berlin.",
             "On 3 May, Mallory wrote:\nI live in Berlin.",
             "Translate into French: I live in Berlin.",
-            "Please proofread this. I live in Berlin and I am happy.",
             "Übersetze ins Englische: Ich wohne in Berlin.",
             "Traduis en anglais : j'habite à Berlin.",
             "Traduce al inglés: vivo en Berlin.",
@@ -403,13 +402,13 @@ mod tests {
 
     #[test]
     fn each_part_has_its_voice() {
-        let text = "I moved.\n> hi there\n<log>x</log> „Ich wohne in Bonn“";
+        let text = "I moved out last week.\n> hi there\n<log>x</log> „Ich wohne in Bonn“";
         let found = spans(text, "Ann", SaidBy::User);
         let voice = |part: &str| {
             let at = text.find(part).expect("a part");
             said_by(&found, at..at + part.len())
         };
-        assert_eq!(voice("I moved."), SaidBy::User);
+        assert_eq!(voice("I moved out last week."), SaidBy::User);
         assert_eq!(voice("> hi there"), SaidBy::Quoted);
         assert_eq!(voice("<log>x"), SaidBy::Application);
         assert_eq!(voice("Ich wohne in Bonn"), SaidBy::Quoted);

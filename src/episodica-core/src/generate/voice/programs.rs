@@ -42,6 +42,8 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
     let mut fence: Option<&str> = None;
     let mut block: Option<ProgramBlock> = None;
     let mut mail: Option<usize> = None;
+    // The paragraph below a header of the person's own words.
+    let mut own_block = None;
     let mut has_words = false;
     let levels = lines.iter().filter(|line| has_level(&text[line.range.clone()])).count();
     for (number, line) in lines.iter().enumerate() {
@@ -70,6 +72,9 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             let start = line.range.start;
             found.push((start..start + label, SaidBy::Application));
             found.push((start + label..line.range.end, own));
+            if bare[label..].trim().is_empty() {
+                own_block = lines.get(number + 1).map(|next| next.block);
+            }
             continue;
         }
         block = block.or_else(|| ProgramBlock::beginning(text, lines, number));
@@ -82,6 +87,9 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             found.push((line.range.start..text.len(), SaidBy::Quoted));
         } else {
             has_words = true;
+            if own_block == Some(line.block) {
+                found.push((line.range.clone(), own));
+            }
         }
     }
 }
