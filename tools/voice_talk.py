@@ -428,7 +428,11 @@ def formed() -> list[Talk]:
 # Characters of an opening that is only a label.
 MAX_LABEL = 24
 # Code below and above the writer's own words.
-CODE = ("{}\n\n```\nfor x in rows: print(x)\n```", "```\n$ make\nerror: 2\n```\n{}", "{}\n<log>x</log>")
+CODE = (
+    "{}\n\n```\nfor x in rows: print(x)\n```",
+    "```\n$ make\nerror: 2\n```\n{}",
+    "{}\n<log>x</log>",
+)
 
 
 def linked() -> list[Talk]:

@@ -28,6 +28,8 @@ _MOST_NOTES = 100
 _UNNAMED = {"user", "the user", "用户"}
 # Two facts say the same if they share at least this share of their words.
 _SAME = 0.7
+# Least importance of a rule for the assistant, as in the core.
+_RULE = 0.97
 _NONE = Followed({}, {})
 
 
@@ -144,11 +146,22 @@ def _corrected(
     return found
 
 
+def _is_rule(fact: SemanticMemory) -> bool:
+    """True for a rule for the assistant: only these are as important."""
+    return fact.importance >= _RULE
+
+
+def _says_all(words: set[str], others: set[str]) -> bool:
+    """True for nearly the same words, of which one statement has all."""
+    shorter, longer = sorted((words, others), key=len)
+    return shorter <= longer and len(shorter) >= _SAME * len(longer)
+
+
 def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[SemanticMemory]]:
     """The facts as a profile shows them: each with its earlier ones.
 
-    These are about the same thing, or in nearly the same words, of which one has all. ("Never use
-    emojis in answers." and "Never use tables in answers." are two rules.)
+    These are about the same thing, or say it in nearly the same words. "Never use emojis." and
+    "Never use tables." are two rules.
     """
     groups: list[list[SemanticMemory]] = []
     said: list[set[str]] = []
@@ -160,9 +173,8 @@ def _groups(facts: Iterable[SemanticMemory], followed: Followed) -> list[list[Se
             if fact.quote is not None
             and groups[at][0].quote is not None
             and (
-                min(len(words), len(other)) >= _SAME * len(words | other)
-                and (words <= other or other <= words)
-                or any(one.memory_id in later for one in groups[at])
+                _says_all(words, other)
+                or (not _is_rule(fact) and any(one.memory_id in later for one in groups[at]))
             )
         )
         at = next(same, None)

@@ -207,7 +207,7 @@ def test_a_broken_letter_of_a_mail_changes_no_other(tmp_path: Path, encoding: st
 @pytest.mark.parametrize("code", ["iso-8859-1", "windows-1252", "gb2312", "iso-2022-jp", "koi8-r"])
 @pytest.mark.parametrize("box", [False, True])
 def test_a_letter_names_its_own_encoding(tmp_path: Path, code: str, box: bool) -> None:
-    words = {"gb2312": "我搬到了隆德。", "iso-2022-jp": "ルンドに引っ越した。", "koi8-r": "Я в Лунде."}
+    words = {"gb2312": "我搬到了隆德。", "iso-2022-jp": "引っ越した。", "koi8-r": "Я в Лунде."}
     own = words.get(code, "Ich wohne jetzt in Köln.")
     text = letter(own).replace("charset=utf-8", f"charset={code}\nContent-Transfer-Encoding: 8bit")
     start = "From ana@mail.example Sat Mar  1 11:00:00 2025\n" if box else ""

@@ -364,3 +364,14 @@ def test_a_pet_and_a_relative_are_no_part_of_the_users_own_section(memory: Memor
         "我家有只猫。叫年糕\uff0c今年三岁。",
         "我姐姐是兽医\uff0c住在杭州。",
     }
+
+
+def test_rules_of_like_form_are_lines_of_their_own(memory: MemorySystem) -> None:
+    rules = [f"Never use {one} in your answers." for one in ("emojis", "tables", "hashtags")]
+    for rule in rules:
+        agreed = {"role": "assistant", "content": "All right."}
+        memory.add_messages("ann", [{"role": "user", "content": rule}, agreed])
+    memory.flush("ann")
+    text = memory.profile("ann").to_markdown()
+    assert all(f'"{rule}"' in text for rule in rules)
+    assert "before" not in text

@@ -295,10 +295,7 @@ def _in_member(conversation: Conversation, name: str) -> Conversation:
 def _read(source: Source, format: str | None) -> Iterator[Conversation]:
     if (database := databases.named(source)) is not None:
         raise UnknownFormatError(database.what, hint=database.remedy)
-    head = source.head(_HEAD)
-    if not mail.is_mail(head):
-        # Only letters name the encoding of their text themselves.
-        head = source.text().read(_HEAD)
+    head = _head(source)
     if not head.strip():
         raise UnknownFormatError("the file is empty")
     is_mapped = bool(source.keys) and tables.is_table(head, source.keys)
@@ -325,6 +322,12 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise InvalidInputError(f"the file breaks the form of `{name}`") from error
+
+
+def _head(source: Source) -> str:
+    """The first characters. Only letters name the encoding of their text themselves."""
+    head = source.head(_HEAD)
+    return head if mail.is_mail(head) else source.text().read(_HEAD)
 
 
 def _text_format(head: str) -> str:
