@@ -311,19 +311,23 @@ mod tests {
     #[test]
     fn words_of_others_without_their_announcement_stand_in_quotation_marks() {
         let content = "Sum this up:\n\nI live in Rome. My wife paints. Is it good?";
-        let place = |words: &str| {
-            let at = content.find(words).expect("the words");
-            at..at + words.len()
+        let shown = |content: &str, words: &str, others: &str| {
+            let place = |words: &str| {
+                let at = content.find(words).expect("the words");
+                at..at + words.len()
+            };
+            quoted(content, &Parts::from([place(words)]), &[], &[place(others)])
         };
-        let foreign = [place("I live in Rome. My wife paints.")];
-        let shown = |words: &str| quoted(content, &vec![place(words)], &[], &foreign);
-        assert_eq!(shown("My wife paints. Is it"), "[…] \"My wife paints.\" Is it […]");
-        assert_eq!(shown("I live in Rome."), "[…] \"I live in Rome.\" […]");
-        assert_eq!(shown("Is it good?"), "[…] Is it good?");
-        let begun = "Sum this up:\n\nI live in Rome.";
-        assert_eq!(shown(begun), format!("{begun} […]"));
-        let chat = "Hi.\n\n\"I live in Rome,\" she said.";
-        let shown = quoted(chat, &vec![5..chat.len()], &[], &[5..22]);
-        assert_eq!(shown, "[…] \"I live in Rome,\" she said.");
+        let blog = "I live in Rome. My wife paints.";
+        for (words, expected) in [
+            ("My wife paints. Is it", "[…] \"My wife paints.\" Is it […]"),
+            ("I live in Rome.", "[…] \"I live in Rome.\" […]"),
+            ("Is it good?", "[…] Is it good?"),
+            ("Sum this up:\n\nI live in Rome.", "Sum this up:\n\nI live in Rome. […]"),
+        ] {
+            assert_eq!(shown(content, words, blog), expected);
+        }
+        let (chat, said) = ("Hi.\n\n\"I live in Rome,\" she said.", "\"I live in Rome,\"");
+        assert_eq!(shown(chat, &chat[5..], said), "[…] \"I live in Rome,\" she said.");
     }
 }
