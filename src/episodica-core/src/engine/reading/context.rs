@@ -372,10 +372,14 @@ fn keep_alike(search: &SearchRun<'_>, facts: &mut Vec<RankedSlot>, messages: &[S
     facts.retain(|fact| fact.cosine().is_none_or(|cosine| cosine >= alike));
 }
 
-/// The parts of a person's message that are another's words.
+/// Messages up to this number of bytes are read for others' words: a longer one would keep a caller
+/// waiting who has cancelled.
+const MOST_READ: usize = 1 << 14;
+
+/// The parts of a person's message that are another's words; none of a very long one.
 fn foreign_parts(message: &Message) -> Vec<Range<usize>> {
     let voice = base_voice(message);
-    if voice != SaidBy::User {
+    if voice != SaidBy::User || message.content.len() > MOST_READ {
         return Vec::new();
     }
     let parts = spans(&message.content, message.speaker(), voice).into_iter();
