@@ -106,8 +106,8 @@ struct ReadMessage {
 }
 
 /// The scored clauses of the messages that are learned from. Vectors are made only of the
-/// speakers' own clauses that words leave open, of all messages at once: that takes two thirds of
-/// the time, and a vector depends on its own text alone.
+/// speakers' own clauses that words leave open, of all messages at once: the encoder is slow on few
+/// texts, and a vector depends on its own text alone.
 fn read_messages(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<ReadMessage> {
     let is_learned = |message: &Message| match config.learn_from {
         LearnFrom::Both => true,
