@@ -22,7 +22,7 @@ from .progress import ProgressCallback
 from .readers import EXPECTED, Conversation, LeftOut, Statement, with_ids
 from .readers.conversation import NO_WORDS
 from .readers.dates import in_unknown_zone, parse
-from .readers.finish import id_at, is_time, is_undated
+from .readers.finish import id_at, is_numbered, is_time, is_undated
 from .reports import AddResult, ImportReport
 from .store import OpenStore
 
@@ -35,6 +35,10 @@ _ONE_MINUTE = timedelta(minutes=1)
 _MOST_SAID = 100
 # The most messages without a time that may be versions of known ones, and pairs that are compared.
 _MOST_UNDATED, _MOST_TRIED = 200, 200_000
+# So many known messages, and this share of those around them, tell that a chat is known: in an
+# export under a new name, a person's own messages may be all that is.
+_MANY_KNOWN, _SHARE_KNOWN = 3, 0.2
+_ID_LENGTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,8 @@ def add(
     choices: Choices = _DEFAULTS,
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
-    conversation = _with_forked(memory, user, _with_versions(memory, user, conversation))
+    conversation = _with_versions(memory, user, _of_another_chat(memory, user, conversation))
+    conversation = _with_forked(memory, user, conversation)
     conversation = _with_copied(memory, user, _with_undated(memory, user, conversation))
     messages, left, notes = checked(conversation)
     try:
@@ -214,6 +219,43 @@ def add(
         notes=tuple(dict.fromkeys((*conversation.notes, *notes))),
     )
     return report, added, next((one for one in left if one.is_fault), None)
+
+
+def _of_another_chat(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
+    """Gives messages of another chat that are known by chance ids of their own.
+
+    A file that names no chat has the same ids as its earlier exports, and "ok" has the same id in
+    each chat in which the person said it in this minute. In an earlier export its neighbours are
+    known too. In another chat it also has an id of its neighbours, and the next import knows these.
+    """
+    ids = list(conversation.ids)
+    if (
+        conversation.chat is not None
+        or any(map(is_numbered, conversation.messages))
+        or not any(queries.messages(memory, user, limit=1))
+    ):
+        return conversation
+    known = [at for at, one in enumerate(ids) if one and queries.get(memory, user, one) is not None]
+    gone = set(memory._engine.deleted_among(user, [one for one in ids if one])) if known else set()
+    told = [*known, *(at for at, one in enumerate(ids) if one in gone)]
+    if not known or _is_later_export(told, len(ids), conversation.first):
+        return conversation
+    around = ["", *(one or "" for one in ids), ""]
+    for at in known:
+        ids[at] = hashlib.sha256("\n".join(around[at : at + 3]).encode()).hexdigest()[:_ID_LENGTH]
+    return replace(conversation, ids=tuple(ids))
+
+
+def _is_later_export(known: list[int], count: int, first: int) -> bool:
+    """Whether the chat is known by these of the messages from ``first`` on.
+
+    Of those between the first and the last known one and beside them, enough must be known.
+    """
+    start, last = min(known), max(known)
+    around = last - start + 1 + (start > 0) + (last + 1 < count)
+    is_begun = start == first == 0
+    many = len(known) >= _MANY_KNOWN and len(known) >= around * _SHARE_KNOWN
+    return many or 2 * len(known) + is_begun > around
 
 
 def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:

@@ -272,3 +272,59 @@ def test_accounts_of_one_name_are_told_apart(tmp_path: Path, name: str) -> None:
     first, second, third = (one["name"] for one in talk.messages)
     assert first == third != second
     assert second.endswith(" 5")
+
+
+FAMILY = (
+    "12/03/2024, 18:01 - Ben: Hi all\n"
+    "12/03/2024, 18:02 - Ann: We got the house in Ulm!\n"
+    "12/03/2024, 18:03 - Ben: wow\n"
+    "12/03/2024, 18:04 - Ann: ok\n"
+)
+CHOIR = (
+    "12/03/2024, 17:50 - Cy: Rehearsal?\n"
+    "12/03/2024, 18:02 - Ann: We got the house in Ulm!\n"
+    "12/03/2024, 18:04 - Cy: Great\n"
+    "12/03/2024, 18:04 - Ann: ok\n"
+    "12/03/2024, 18:05 - Cy: See you\n"
+)
+LATER = "13/03/2024, 09:00 - Ann: Later.\n"
+FAMILY_LATER, CHOIR_LATER = FAMILY + LATER, CHOIR + LATER.replace("09:", "10:")
+
+
+def test_the_same_words_in_two_chats_are_two_messages(memory: MemorySystem, tmp_path: Path) -> None:
+    steps = [
+        (FAMILY.splitlines(keepends=True)[0], 1, 0),
+        (FAMILY, 3, 1),
+        (CHOIR, 5, 0),
+        (CHOIR, 0, 5),
+        (FAMILY_LATER, 1, 4),
+        (CHOIR_LATER, 1, 5),
+        (CHOIR_LATER, 0, 6),
+        (FAMILY, 0, 4),
+        ("".join(CHOIR.splitlines(keepends=True)[2:]), 0, 3),
+    ]
+    for number, (chat, new, known) in enumerate(steps):
+        report = memory.import_(write(tmp_path / f"{number}.txt", chat), "ann")
+        assert (report.messages, report.known) == (new, known), number
+    said = said_by(memory, "ann")
+    assert said.count("We got the house in Ulm!") == said.count("ok") == said.count("Later.") == 2
+
+
+def test_a_chat_with_other_names_is_known_by_the_messages_in_common(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    lines = [f"12/03/2024, 18:{at:02} - {'Ann' if at % 3 else 'Ben'}: {at}\n" for at in range(40)]
+    memory.import_(write(tmp_path / "a.txt", "".join(lines)), "ann")
+    renamed = "".join(lines).replace("- Ann:", "- Anna:")
+    report = memory.import_(write(tmp_path / "b.txt", renamed), "ann")
+    assert (report.messages, report.known) == (26, 14)
+
+
+def test_a_word_deleted_in_one_chat_is_left_out_of_the_other(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    memory.import_(write(tmp_path / "a.txt", FAMILY), "ann")
+    (told,) = [one for one in memory.messages("ann") if "Ulm" in one.content]
+    memory.delete("ann", told.message_id)
+    report = memory.import_(write(tmp_path / "b.txt", CHOIR), "ann")
+    assert (report.messages, report.deleted) == (4, 1)

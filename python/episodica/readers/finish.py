@@ -119,6 +119,11 @@ def _numbered_id(place: object, own: str, when: object, said: list[Any]) -> str:
     return _hash([place, own, when, *said[:_SPEAKER]]).hex()[:_LENGTH]
 
 
+def is_numbered(message: object) -> bool:
+    """Whether a message has an id in its file."""
+    return isinstance(message, Mapping) and bool(_own_id(_named(message)))
+
+
 def is_undated(message: object) -> bool:
     """Whether a message has a number in its file, and no time."""
     if not isinstance(message, Mapping) or message.get("message_id"):
