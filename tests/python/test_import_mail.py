@@ -82,6 +82,82 @@ def test_fields_of_ones_own_stay(tmp_path: Path, body: str, subject: str) -> Non
     assert not notes
 
 
+LONG = f"{OWN} " + "The train leaves at nine and I take my bicycle with me, as always. " * 6
+# Heads of the letter to the person of `letter`: by address, by name, on several lines.
+WRITTEN = [
+    "On Fri, Feb 28, 2025 at 9:00 AM Tom Hill <tom@mail.example> wrote:",
+    "On Fri, Feb 28, 2025 at 9:00 AM Tom Hill <tom@mail.example>\nwrote:",
+    "On Friday, February 28, 2025 at 09:00:00 AM GMT+1, Tom Hill\n<tom@mail.example> wrote:",
+    "Am Fr., 28. Feb. 2025 um 09:00 Uhr schrieb Tom Hill <tom@mail.example>:",
+    "Am 28.02.25 um 09:00 schrieb Tom Hill:",
+    "Am 28.02.2025 um 09:00 schrieb Tom:",
+    "Le ven. 28 févr. 2025 à 09:00, Tom Hill <tom@mail.example> a écrit :",
+    "El vie, 28 feb 2025 a las 9:00, Tom Hill (<tom@mail.example>) escribió:",
+    "Op vr 28 feb 2025 om 09:00 schreef Tom Hill <tom@mail.example>:",
+    "Tom Hill <tom@mail.example>, 28 Şub 2025 Cum, 09:00 tarihinde şunu yazdı:",
+    "Tom Hill <tom@mail.example> ezt írta (időpont: 2025. febr. 28., P, 9:00):",
+    "пт, 28 февр. 2025 г. в 09:00, Tom Hill <tom@mail.example>:",
+    "2025年2月28日(金) 9:00 Tom Hill <tom@mail.example>:",
+    "Tom Hill <tom@mail.example> 于2025年2月28日周五 09:00写道：",
+    "Tom Hill wrote on 28.02.2025 09:00:",
+    "---- On Fri, 28 Feb 2025 09:00:00 +0100 Tom Hill <tom@mail.example> wrote ----",
+    "------- Original Message -------\nOn Friday, February 28th, 2025 at 9:00 AM, "
+    "Tom Hill <tom@mail.example> wrote:",
+]
+
+
+@pytest.mark.parametrize("own", [OWN, LONG])
+@pytest.mark.parametrize("head", WRITTEN)
+def test_what_stands_unmarked_below_the_head_of_a_letter_is_left_out(
+    tmp_path: Path, head: str, own: str
+) -> None:
+    words, notes = read(tmp_path / "a.eml", letter(f"{own}\n\n{head}\n\nHi Ana,\n{QUOTED}"))
+    assert words == own.strip()
+    assert "quoted lines were left out" in notes[0]
+
+
+@pytest.mark.parametrize("head", WRITTEN)
+def test_the_head_above_a_marked_quotation_goes_whole(tmp_path: Path, head: str) -> None:
+    below = "And I bought a boat."
+    body = f"{OWN}\n\n{head}\n> {QUOTED}\n\n{below}"
+    words, _ = read(tmp_path / "a.eml", letter(body))
+    assert words.removeprefix(OWN).strip() == below
+
+
+@pytest.mark.parametrize(("subject", "above"), [("Re: Move", ""), ("FW: Move", f"{OWN}\n\n")])
+def test_a_quoted_letter_that_is_all_there_is_stays_as_anothers(
+    tmp_path: Path, subject: str, above: str
+) -> None:
+    file = tmp_path / "a.eml"
+    file.write_text(letter(f"{above}{WRITTEN[0]}\n\n{QUOTED}", subject=subject), encoding="utf-8")
+    with MemorySystem(tmp_path / "m") as memory:
+        memory.import_(file, "ana")
+        memory.flush("ana")
+        [said] = [one.content for one in memory.messages("ana")]
+        told = [one.content for one in memory.semantic_memories("ana")]
+    assert said == f"{above}> {WRITTEN[0]}\n>\n> {QUOTED}\n>"
+    assert not any("Rome" in one or "wrote" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On 28 February 2025 I bought these:",
+        "On Friday at 9:00 Tom and I will need all of this for the move:",
+        "Please write to <office@mail.example>:",
+        "Tickets for Friday, 28.02.2025, 9:00:",
+        "We meet on 28.02.2025 at 9:00 with the following plan:",
+    ],
+)
+def test_a_line_of_ones_own_that_ends_with_a_colon_begins_no_quotation(
+    tmp_path: Path, line: str
+) -> None:
+    body = f"{OWN}\n\n{line}\n\nboxes, paint, tape"
+    words, notes = read(tmp_path / "a.eml", letter(body))
+    assert words == body
+    assert not notes
+
+
 def test_the_line_above_a_quotation_may_be_broken(tmp_path: Path) -> None:
     head = "On Fri, 28 Feb 2025 at 10:00, Tom Hill\n<tom@mail.example> wrote:"
     words, _ = read(tmp_path / "a.eml", letter(f"{OWN}\n\n{head}\n\n> {QUOTED}"))

@@ -13,6 +13,7 @@ from email.utils import getaddresses, parseaddr
 
 from ..hints import shown
 from .conversation import NO_WORDS, Conversation, Talk, text_of_html, without_elements
+from .quoted import own_words, thread_of
 from .source import Source
 
 _BEGINS = re.compile(rb"From \S++.*\d{4}")
@@ -21,18 +22,7 @@ _NEEDED = ("from:", "date:")
 # No program writes longer ones; a letter is not refused for a subject.
 _LONGEST_SUBJECT = 200
 _LONGEST_ID = 998
-_REPLY = re.compile(
-    r"\s*(?:re|fwd?|aw|wg|tr|rv|sv|vs|antw|回复|答复|転送)\s*[:\uff1a]\s*", re.IGNORECASE
-)
 _FORWARDS = re.compile(r"\s*(?:fwd?|wg|tr|rv|転送)\s*[:\uff1a]", re.IGNORECASE)
-# The line above a quotation, in whatever language: it ends with a colon and names a writer.
-_QUOTES = re.compile(r".{3,200}[:\uff1a]\s*$")
-# The head that Outlook writes above what it quotes: "From: ...", "*Gesendet:* ...", perhaps below
-# "-----Original Message-----".
-_FIELD = re.compile(r"\s{0,9}\*{0,2}[^\W\d_][^:\uff1a]{0,28}[:\uff1a]\*{0,2}\s{0,9}(\S.{0,400})")
-_TITLE = re.compile(r"\s{0,9}-{3,20}\s{0,3}[^\W\d_][^-]{2,60}-{3,20}\s*+")
-_RULE = re.compile(r"\s{0,9}[-_]{5,80}\s*+")
-_FIELDS, _FIELDS_BELOW_TITLE = 3, 2
 _QUOTATION = re.compile(r"<(?P<name>blockquote)\b[^<>]*>", re.IGNORECASE)
 _QUOTED = re.compile(r"</(?P<name>blockquote)\s{0,9}>", re.IGNORECASE)
 # The headers in which a mailbox names its owner.
@@ -125,11 +115,12 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
     try:
         name, address = parseaddr(str(letter["From"] or ""))
         subject = str(letter["Subject"] or "")
-        thread = _thread(subject)
+        thread = thread_of(subject)
         about = box.see(letter)
         people = None if _FORWARDS.match(subject) else about
         said, decoded = _text(letter)
-        text, quoted = _own_words(said, thread.casefold(), people)
+        is_reply = thread != subject.strip() or bool(letter["In-Reply-To"] or letter["References"])
+        text, quoted = own_words(said, thread.casefold(), people, is_reply=is_reply)
         when, own = letter["Date"], letter["Message-ID"]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         talk.leave(f"a letter that is damaged: {type(error).__name__}", line, is_fault=True)
@@ -160,14 +151,6 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
         },
         line,
     )
-
-
-def _thread(subject: str) -> str:
-    """A subject without the marks of replies before it."""
-    begin = 0
-    while found := _REPLY.match(subject, begin):
-        begin = found.end()
-    return subject[begin:].strip()
 
 
 def _text(letter: EmailMessage) -> tuple[str, str]:
@@ -205,60 +188,3 @@ def _by_windows(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_WINDOWS, _by_windows)
-
-
-def _own_words(text: str, thread: str, people: list[str] | None) -> tuple[str, int]:
-    """What the writer wrote, and how many lines are quoted from others.
-
-    ``people`` are those of the letter; ``None`` for a forwarded one, which stays whole.
-    """
-    lines = text.replace("\r\n", "\n").split("\n")
-    end = len(lines) if people is None else _quoted_from(lines, thread, people)
-    kept: list[str] = []
-    quoted = len(lines) - end
-    for line in lines[:end]:
-        if line.startswith(">"):
-            while not quoted and kept and not kept[-1].strip():
-                kept.pop()
-            if not quoted and kept and _QUOTES.fullmatch(kept[-1]):
-                # A long line with the writer's address is broken before it.
-                is_broken = kept.pop().lstrip().startswith("<")
-                quoted += 1
-                if is_broken and kept and kept[-1].strip():
-                    kept.pop()
-                    quoted += 1
-            quoted += 1
-        else:
-            kept.append(line.rstrip())
-    return "\n".join(kept).strip(), quoted
-
-
-def _quoted_from(lines: list[str], thread: str, people: list[str]) -> int:
-    """The line where the letter begins that is quoted whole; the number of lines if none is.
-
-    Its head has at least three fields, of which one repeats the subject or two name people of this
-    letter; two fields are enough below "-----Original Message-----".
-    """
-
-    def is_person(value: str) -> bool:
-        return any(one in value or value in one.split() for one in people)
-
-    at = 0
-    while at < len(lines):
-        values: list[str] = []
-        end = at
-        while end < len(lines) and (found := _FIELD.fullmatch(lines[end])):
-            values.append(found[1].strip("* ").casefold())
-            end += 1
-        above = at - 1
-        while values and above >= 0 and not lines[above].strip():
-            above -= 1
-        is_titled = above >= 0 and _TITLE.fullmatch(lines[above]) is not None
-        named = sum(map(is_person, values))
-        repeats = bool(thread) and any(_thread(value) == thread for value in values)
-        if is_titled and len(values) >= _FIELDS_BELOW_TITLE and (repeats or named):
-            return above
-        if len(values) >= _FIELDS and (repeats or named > 1):
-            return above if above >= 0 and _RULE.fullmatch(lines[above]) else at
-        at = end + 1
-    return len(lines)
