@@ -297,6 +297,5 @@ def _stored(source: Source, kept: dict[str, dict[str, list[str]]]) -> Iterator[C
 
 
 def _loaded(source: Source, name: str) -> Mapping[str, Any]:
-    with source.member(name) as member:
-        found = next(member.items(), None)
-    return found.value if found is not None and isinstance(found.value, Mapping) else {}
+    found = next(iter(source.values(name)), None)
+    return found if isinstance(found, Mapping) else {}

@@ -317,20 +317,15 @@ def slack_archive(source: Source) -> Iterator[Conversation] | None:
 def _workspace(
     source: Source, days: Mapping[str, list[str]], users: str, others: list[str]
 ) -> Iterator[Conversation]:
-    people = _people(_loaded(source, users))
+    people = _people(source.values(users))
     for channel, files in days.items():
         talk = Talk(channel, channel, session=channel)
         for name in files:
-            values = _loaded(source, name)
+            values = source.values(name)
             _slack_day(talk, values, {**_people(values), **people})
         yield talk.conversation()
     left = tuple(LeftOut(name, "no chat that is known") for name in others)
     yield Conversation(source.name, None, [], left_out=left)
-
-
-def _loaded(source: Source, name: str) -> list[Any]:
-    with source.member(name) as member:
-        return [item.value for item in member.items()]
 
 
 def is_discord(value: Mapping[str, Any]) -> bool:
@@ -412,28 +407,34 @@ def discord_package(source: Source) -> Iterator[Conversation] | None:
 
 def _package(source: Source, files: list[str], others: list[str]) -> Iterator[Conversation]:
     account = next((one for one in others if one.endswith("account/user.json")), None)
-    user: Any = next(iter(_loaded(source, account)), None) if account else None
+    user: Any = next(iter(source.values(account)), None) if account else None
     name = user.get("global_name") or user.get("username") if isinstance(user, Mapping) else None
     for file in files:
         folder = file.rpartition("/")[0]
         about: Any = {}
         if f"{folder}/channel.json" in (source.members or ()):
-            about = next(iter(_loaded(source, f"{folder}/channel.json")), {})
+            about = next(iter(source.values(f"{folder}/channel.json")), {})
         about = about if isinstance(about, Mapping) else {}
         own = str(about.get("id") or folder.rpartition("/")[2])
         title = str(about.get("name") or own)
         talk = Talk(title, own, session=title)
-        if file.endswith(".csv"):
-            with source.member(file) as member:
-                messages = [row for row, _ in rows(member)]
-        else:
-            messages = _loaded(source, file)
+        messages = _rows(source, file) if file.endswith(".csv") else source.values(file)
         said = [one for one in messages if isinstance(one, Mapping)]
+        for _ in range(len(messages) - len(said)):
+            talk.leave("no message", is_fault=True)
         for message in sorted(said, key=lambda one: str(one.get("Timestamp"))):
             _of_package(talk, {"Contents": message.get("content"), **message}, name)
         yield talk.conversation()
     left = tuple(LeftOut(name, "no chat that is known") for name in others)
     yield Conversation(source.name, None, [], left_out=left)
+
+
+def _rows(source: Source, name: str) -> list[dict[str, Any]]:
+    """The rows of a table; what is no row is left out and named."""
+    found = source.take(name, rows)
+    faults = [(why, line) for why, line in found if isinstance(why, str)]
+    source.left_out += (LeftOut(f"{name}, line {line}", why, True) for why, line in faults)
+    return [row for row, _ in found if isinstance(row, dict)]
 
 
 def is_messenger(value: Mapping[str, Any]) -> bool:

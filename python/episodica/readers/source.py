@@ -16,12 +16,12 @@ import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeVar
 
 from ..errors import InvalidInputError, StoreIOError
 from .conversation import LeftOut
@@ -50,7 +50,13 @@ _NEWEST_FIRST = re.compile(r"message_(\d+)\.json$")
 _NO_TEXT = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 # The file by which a folder is a store of this package.
 _STORE = "episodica.json"
+# Bytes of a file that is cut off within a letter.
+_CUT_LETTER = "episodica.cut-letter"
+_CUT_OFF = ("unexpected end of data", "truncated data")
 _ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,33 @@ class Source:
             inner.is_open = True
             yield inner
 
+    def values(self, name: str) -> list[Any]:
+        """The values of a JSON file of the archive or folder; see :meth:`take`."""
+        return [item.value for item in self.take(name, Source.items)]
+
+    def take(self, name: str, read: Callable[[Source], Iterable[T]]) -> list[T]:
+        """What a reader finds in a file of the archive or folder.
+
+        The other files can be read without this one: where it is broken, it is left out, from its
+        first fault on, and named.
+        """
+        found: list[T] = []
+        try:
+            with self.member(name) as member:
+                try:
+                    found.extend(read(member))
+                    if not found and not member.text(_CUT_LETTER).read(_PIECE).strip():
+                        raise InvalidInputError("the file is empty")
+                except UnicodeDecodeError as error:
+                    raise member.not_utf8() from error
+                finally:
+                    self.left_out += (
+                        replace(one, place=f"{name}, {one.place}") for one in member.left_out
+                    )
+        except InvalidInputError as error:
+            self.left_out.append(LeftOut(name, error.message, is_fault=True))
+        return found
+
     def not_utf8(self) -> InvalidInputError:
         """The error for a file that is not UTF-8: no text at all, or text of another encoding."""
         number = 0
@@ -207,13 +240,14 @@ class Source:
         self._bytes.seek(0)
         return self._bytes
 
-    def text(self) -> io.TextIOWrapper:
+    def text(self, errors: str = "strict") -> io.TextIOWrapper:
         """The text from its beginning. Invalid UTF-8 raises ``UnicodeDecodeError``."""
         self._bytes.seek(0)
         encoding = _ENCODINGS.get(self._bytes.read(2), "utf-8-sig")
         self._bytes.seek(0)
         # Not closed with the wrapper: the next reading needs the bytes again.
-        return io.TextIOWrapper(io.BufferedReader(_Unclosed(self._bytes)), encoding=encoding)
+        unclosed = io.BufferedReader(_Unclosed(self._bytes))
+        return io.TextIOWrapper(unclosed, encoding=encoding, errors=errors)
 
     def head(self, size: int) -> str:
         """The first characters, whatever the encoding."""
@@ -238,7 +272,7 @@ class Source:
 
         A line that is not a document is left out. In other files, reading ends at the first fault.
         """
-        text = self.text()
+        text = self.text(_CUT_LETTER)
         head = text.read(_PIECE)
         if _has_document_a_line(head):
             found = self._by_line()
@@ -288,6 +322,16 @@ def _renamed(value: Any, keys: Mapping[str, str]) -> Any:
     named = {keys[key]: one for key, one in value.items() if key in keys}
     kept = {key: one for key, one in value.items() if key not in keys}
     return {key: _renamed(one, keys) for key, one in (kept | named).items()}
+
+
+def _without_cut_letter(error: UnicodeError) -> tuple[str, int]:
+    """Passes over half a letter at the end of a file; JSON that is cut is found as such."""
+    if isinstance(error, UnicodeDecodeError) and error.reason in _CUT_OFF:
+        return "", error.end
+    raise error
+
+
+codecs.register_error(_CUT_LETTER, _without_cut_letter)
 
 
 def _is_utf8(line: bytes) -> bool:
