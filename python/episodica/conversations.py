@@ -23,6 +23,7 @@ from .readers import EXPECTED, Conversation, LeftOut, Statement, with_ids
 from .readers.conversation import NO_WORDS
 from .readers.dates import in_unknown_zone, parse
 from .readers.finish import id_at, is_numbered, is_time, is_undated
+from .records import Message
 from .reports import AddResult, ImportReport
 from .store import OpenStore
 
@@ -238,6 +239,7 @@ def _of_another_chat(memory: OpenStore, user: str, conversation: Conversation) -
     known = [at for at, one in enumerate(ids) if one and queries.get(memory, user, one) is not None]
     gone = set(memory._engine.deleted_among(user, [one for one in ids if one])) if known else set()
     told = [*known, *(at for at, one in enumerate(ids) if one in gone)]
+    told += _earlier(memory, user, conversation) if known else ()
     if not known or _is_later_export(told, len(ids), conversation.first):
         return conversation
     around = ["", *(one or "" for one in ids), ""]
@@ -261,28 +263,85 @@ def _is_later_export(known: list[int], count: int, first: int) -> bool:
 def _with_versions(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
     """Gives messages that are marked as edited the ids under which their earlier words are known.
 
-    Chats without ids of messages, such as WhatsApp's, tell no more than the speaker and the minute.
-    So as many messages of this speaker and minute must be known, and not in this file any more, as
-    are edited there, and the chat must be known.
+    The chat must be known.
     """
-    edited: dict[tuple[Any, ...], list[int]] = {}
-    for position in conversation.edited:
-        message = conversation.messages[position]
-        if when := message.get("timestamp"):
-            minute = datetime.fromisoformat(when).replace(second=0, microsecond=0)
-            edited.setdefault((message.get("name"), minute), []).append(position)
+    found = _earlier(memory, user, conversation)
+    if not found or not _is_known(memory, user, conversation):
+        return conversation
     ids = list(conversation.ids)
-    for (name, minute), positions in edited.items():
+    for position, known in found.items():
+        ids[position] = known
+    return replace(conversation, ids=tuple(ids))
+
+
+def _earlier(memory: OpenStore, user: str, conversation: Conversation) -> dict[int, str]:
+    """The ids of the earlier words of edited messages, by the positions of these.
+
+    Chats without ids of messages, such as WhatsApp's, tell no more than the speaker and the time.
+    """
+    changed: dict[tuple[Any, ...], list[_Changed]] = {}
+    for one in _changed(conversation):
+        changed.setdefault((one.name, one.moment.replace(second=0, microsecond=0)), []).append(one)
+    found: dict[int, str] = {}
+    for (name, minute), now in changed.items():
+        if all(one.position is None for one in now):
+            continue
         until = minute + _ONE_MINUTE
         gone = [
-            one.message_id
+            one
             for one in queries.messages(memory, user, since=minute, until=until, limit=_MOST_SAID)
             if one.name == name and one.timestamp < until and one.message_id not in conversation.ids
         ]
-        if len(gone) == len(positions) and _is_known(memory, user, conversation):
-            for position, known in zip(positions, gone, strict=True):
-                ids[position] = known
-    return replace(conversation, ids=tuple(ids)) if edited else conversation
+        found |= _matched(now, gone)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """A message whose earlier words are not in the file any more; ``None``: there are none now."""
+
+    name: Any
+    moment: datetime
+    position: int | None
+
+
+def _changed(conversation: Conversation) -> list[_Changed]:
+    """The edited messages, and those deleted in the messenger, in the order of the file."""
+    placed: list[tuple[tuple[int, int], _Changed]] = []
+    for at in conversation.edited:
+        message = conversation.messages[at]
+        if when := message.get("timestamp"):
+            moment = datetime.fromisoformat(when)
+            placed.append(((at, 1), _Changed(message.get("name"), moment, at)))
+    for one in conversation.withdrawn if placed else ():
+        moment = datetime.fromisoformat(one.timestamp)
+        placed.append(((one.position, 0), _Changed(one.name, moment, None)))
+    return [one for _, one in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _matched(now: list[_Changed], gone: list[Message]) -> dict[int, str]:
+    """Which of the messages that are gone each edited one was; empty if it is not clear.
+
+    All are of one speaker and minute. As many must be gone as are edited, or as are edited and
+    deleted; else the second tells.
+    """
+    edited = [one for one in now if one.position is not None]
+    for rest in (edited, now):
+        pairs = list(zip(rest, gone, strict=False))
+        if len(gone) == len(rest) and all(_may_be_one(*pair) for pair in pairs):
+            return {new.position: old.message_id for new, old in pairs if new.position is not None}
+    found = {}
+    for new in edited:
+        old = [one.message_id for one in gone if one.timestamp == new.moment]
+        same = [one for one in edited if one.moment == new.moment]
+        if len(old) == len(same) == 1 and new.position is not None:
+            found[new.position] = old[0]
+    return found
+
+
+def _may_be_one(new: _Changed, old: Message) -> bool:
+    """Whether two times of a minute may be of one message: some exports have no seconds."""
+    return new.moment == old.timestamp or not (new.moment.second and old.timestamp.second)
 
 
 def _with_copied(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:

@@ -245,6 +245,67 @@ def test_two_edits_of_a_minute_are_versions_in_their_order(
     assert said_by(memory) == ["Is the ferry late?", "By an hour.", "Bring tea."]
 
 
+IPHONE = "[05.04.25, 09:{}] Ida: {}\n"
+ANDROID = "05/04/2025, 09:{:.2} - Ida: {}\n"
+GONE = "\u200eThis message was deleted."
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize(("form", "mark"), [(IPHONE, "\u200e"), (IPHONE, ""), (ANDROID, "")])
+@pytest.mark.parametrize("more", [[], [("41:00", "Is the ferry late?")]])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_edit_beside_a_message_that_was_deleted_is_a_version(
+    memory: MemorySystem,
+    tmp_path: Path,
+    form: str,
+    mark: str,
+    zone: str | None,
+    more: list[tuple[str, str]],
+    is_first: bool,
+) -> None:
+    texts = [
+        ("I live in Deutz now", f"I live in Kalk now {mark}<This message was edited>"),
+        ("My boss is called Brandt", GONE),
+    ]
+    if not is_first:
+        texts.reverse()
+    times = ("30:05", "30:40")
+    before, after = (list(zip(times, lines, strict=True)) for lines in zip(*texts, strict=True))
+    end = [("40:11", "All right")]
+    path = tmp_path / "chat.txt"
+    viewed = memory if zone is None else memory.in_timezone(zone)
+    edits = []
+    for lines in (before + end, after + end + more, after + end + more):
+        path.write_text("".join(form.format(*line) for line in lines), encoding="utf-8")
+        edits.append(viewed.import_(path, "u").edited)
+    assert edits == [0, 1, 0]
+    said = said_by(memory)
+    assert "I live in Kalk now" in said
+    assert "I live in Deutz now" not in said
+    assert len(said) == 3 + len(more)
+
+
+def test_a_second_tells_which_message_an_edit_is_of(memory: MemorySystem, tmp_path: Path) -> None:
+    said = ["30:05 I live in Deutz now", "30:20 So do I, nearly", "30:40 My boss is Brandt"]
+    mark = "<This message was edited>"
+    path = tmp_path / "chat.txt"
+
+    def take(lines: list[str]) -> tuple[int, int]:
+        lines = [*lines, "31:00 All right", "32:00 Bye"]
+        text = "".join(IPHONE.format(one[:5], one[6:]) for one in lines)
+        path.write_text(text, encoding="utf-8")
+        report = memory.import_(path, "u")
+        return report.messages, report.edited
+
+    take(said)
+    assert take([f"30:05 I live in Kalk {mark}"]) == (0, 1), "two others are gone without a notice"
+    assert "I live in Deutz now" not in said_by(memory)
+    [brandt] = [one for one in memory.messages("u") if "Brandt" in one.content]
+    memory.delete("u", brandt.message_id)
+    assert take([f"30:05 I live in Kalk {mark}", f"30:40 My boss is Ott {mark}"])[1] == 0
+    assert "So do I, nearly" in said_by(memory), "an edit of a deleted message is no other's"
+
+
 def test_an_edit_of_another_chat_replaces_nothing(memory: MemorySystem, tmp_path: Path) -> None:
     memory.import_(whatsapp(tmp_path / "one.txt", "I moved to Bergen."), "u")
     other = "05/04/2025, 09:32 - Ida: I bought a boat. <This message was edited>\n"

@@ -72,6 +72,18 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A message that its writer deleted in the messenger: a notice stands in its place.
+
+    ``position`` is that of the next message of the conversation.
+    """
+
+    position: int
+    name: str
+    timestamp: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """The messages of one user, ready for ``add_messages``.
 
@@ -83,10 +95,11 @@ class Conversation:
     the ids of the messages are the same in every copy of the chat, ``is_to_minutes`` that some
     copies of it have no seconds. ``ids`` has an id for each message without an id. ``is_local``
     says that the times came without an offset; they are written as if they were in UTC. ``edited``
-    has the positions of messages that are marked as edited, and ``owner`` the name of the person
-    whose account was exported. ``versions`` has, by the file's id of a message, the ids of the
-    messages in its place on other branches: the same question or answer in other words. ``copies``
-    has, by the same id, the one that a message has if it is a copy from another session. ``file``
+    has the positions of messages that are marked as edited, ``withdrawn`` the messages that were
+    deleted in the messenger, and ``owner`` the name of the person whose account was exported.
+    ``versions`` has, by the file's id of a message, the ids of the messages in its place on other
+    branches: the same question or answer in other words. ``copies`` has, by the same id, the one
+    that a message has if it is a copy from another session. ``file``
     is the name of its file in an archive or folder.
     """
 
@@ -107,6 +120,7 @@ class Conversation:
     ids: tuple[str | None, ...] = ()
     is_local: bool = False
     edited: tuple[int, ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
     owner: str | None = None
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     copies: Mapping[str, str] = field(default_factory=dict)
@@ -175,6 +189,7 @@ class Talk:
         self._notes: list[str] = []
         self._owners: dict[str, object] = {}
         self._edited: list[int] = []
+        self._withdrawn: list[Withdrawn] = []
         self._seen = 0
 
     @property
@@ -208,6 +223,12 @@ class Talk:
         """Leaves the next message out."""
         self._left.append(LeftOut(self.place(line), why, is_fault or is_unknown, is_unknown))
         self._seen += 1
+
+    def leave_withdrawn(self, name: str, timestamp: str | None, line: int) -> None:
+        """Leaves out the notice in the place of a message that was deleted in the messenger."""
+        self.leave(DELETED, line)
+        if timestamp is not None:
+            self._withdrawn.append(Withdrawn(len(self.messages), name, timestamp))
 
     def place(self, line: int = 0) -> str:
         """Where the next message stands: its line, else its position from 0."""
@@ -278,12 +299,13 @@ class Talk:
             has_unique_ids=self._has_unique_ids,
             is_local=self.is_local,
             edited=tuple(self._edited),
+            withdrawn=tuple(self._withdrawn),
             owner=self.owner,
         )
         self._cut, self._nameless = Counter(), Counter()
         self.first += len(self.messages)
         self.messages, self._lines, self._left, self._notes = [], [], [], []
-        self._edited = []
+        self._edited, self._withdrawn = [], []
         return made
 
 

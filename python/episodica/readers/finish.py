@@ -269,7 +269,11 @@ def _placed(conversation: Conversation, zone: tzinfo) -> Conversation:
         if sum(_place(key) == "timestamp" for key in times) == 1:
             moved = {key: _in_zone(value, zone, conversation) for key, value in times.items()}
             messages[position] = {**message, **moved}
-    return conversation
+    withdrawn = tuple(
+        replace(one, timestamp=_in_zone(one.timestamp, zone, conversation))
+        for one in conversation.withdrawn
+    )
+    return replace(conversation, withdrawn=withdrawn)
 
 
 def _in_zone(given: Any, zone: tzinfo, conversation: Conversation) -> Any:

@@ -19,7 +19,7 @@ from ..errors import InvalidInputError
 from ..hints import shown
 from ..inputs.names import role_of, role_of_speaker
 from . import dates
-from .conversation import NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
+from .conversation import DELETED, NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
 from .lines import Clock, Form, Start, may_be_name
 from .phrases import stand_in, without_edit_mark
 from .source import Source
@@ -235,13 +235,17 @@ class _Reading:
             text = text.translate(_ISOLATES)
         text, is_edited = without_edit_mark(text)
         is_edited |= self.is_edited
+        name = self.start.name.lstrip("~ ") if self.is_messenger else self.start.name
+        when = None if self.date is None else self.date.isoformat()
+        if not text and why == DELETED:
+            talk.leave_withdrawn(name, when, self.line)
+            return
         if not text:
             talk.leave(why, self.line)
             return
-        name = self.start.name.lstrip("~ ") if self.is_messenger else self.start.name
         message = {"role": role_of_speaker(name), "name": name, "content": text}
-        if self.date is not None:
-            message["timestamp"] = self.date.isoformat()
+        if when is not None:
+            message["timestamp"] = when
         talk.add(message, self.line, is_edited)
 
 
