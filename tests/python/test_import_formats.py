@@ -369,7 +369,7 @@ OTHERS: list[tuple[str, Any, list[str]]] = [
     ("telegram", {"name": "Tom", "type": "personal_chat", "id": 5, "messages": [
         {"id": 1, "type": "message", "date": "2024-03-11T09:30:00", "from": "Ann", "from_id": "u",
          "forwarded_from": "Tom", "text": ["I live ", {"type": "bold", "text": "in Berlin."}]}]},
-     ["Ann: Forwarded from Tom:\n> I live in Berlin."]),
+     ["Ann: > Forwarded from Tom:\n> I live in Berlin."]),
     ("whatsapp", "[11.03.24, 09:30:12] Ann: @\u2068Tom\u2069, come by.\n",
      ["Ann: @Tom, come by."]),
     ("subtitles", "1\n00:00:01,000 --> 00:00:02,000\n[Ann]: Hi.\n", ["Ann: Hi."]),
@@ -390,8 +390,7 @@ def test_marks_and_words_of_others_are_told_from_what_was_said(
     memory.flush("ann")
     memory.wait("ann")
     learned = [fact.content for fact in memory.semantic_memories("ann")]
-    # The line above the forwarded words may be taken for Ann's, the words themselves never.
-    assert learned in ([], ['Ann: "Forwarded from Tom"'])
+    assert learned == []
 
 
 def test_an_order_of_day_and_month_that_is_guessed_is_said(tmp_path: Path) -> None:

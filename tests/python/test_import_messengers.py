@@ -621,3 +621,59 @@ def test_logs_of_weechat(tmp_path: Path) -> None:
     found = [(one["name"], one["content"]) for one in talk.messages]
     assert found == [("ana", "I moved to Bonn"), ("ben", "waves"), ("ben", "hi")]
     assert len(talk.left_out) == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I was elected mayor of Linz.",
+        "I have two kids.\nI moved to Bern.",
+        "Я живу в Омске.",
+        "Breaking: the bridge is closed.",
+    ],
+)
+@pytest.mark.parametrize("author", ["Karl News", "Eva Klug", "The Daily\nBugle"])
+def test_the_head_above_forwarded_words_is_no_fact(
+    memory: MemorySystem, tmp_path: Path, author: str, said: str
+) -> None:
+    one = {"type": "message", "date": "2025-03-01T10:00:00", "from": "Ida", "from_id": "user2"}
+    messages = [{**one, "id": 1, "forwarded_from": author, "text": said}]
+    messages.append({**one, "id": 2, "text": "Interesting"})
+    chat = {"name": "Ida", "type": "personal_chat", "id": 9, "messages": messages}
+    (tmp_path / "result.json").write_text(json.dumps(chat), encoding="utf-8")
+    memory.import_(tmp_path / "result.json", "u")
+    memory.flush("u")
+    [words, _] = said_by(memory)
+    assert all(line.startswith("> ") for line in words.splitlines())
+    assert not [fact.content for fact in memory.semantic_memories("u")]
+
+
+PREVIEW = "I was diagnosed with asthma and I live in Oslo."
+
+
+def discord(content: str, is_bot: bool) -> dict[str, Any]:
+    return {
+        "id": f"{10 + is_bot}{len(content)}",
+        "type": "Default",
+        "timestamp": "2025-03-01T10:00:00+00:00",
+        "content": content,
+        "author": {"id": str(is_bot), "name": "rex" if is_bot else "ida", "isBot": is_bot},
+        "embeds": [{"title": "My diary", "description": PREVIEW}],
+    }
+
+
+def test_the_preview_of_a_page_in_discord_is_not_its_senders(tmp_path: Path) -> None:
+    messages = [discord("", False), discord("Look: https://a.example", False), discord("", True)]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps({"channel": {"id": "1"}, "messages": messages}), encoding="utf-8")
+    texts, left = read(path)
+    assert texts == ["Look: https://a.example", f"My diary\n{PREVIEW}"]
+    assert left == ["a photo, file or the like without words"]
+
+
+def test_what_a_person_shares_in_slack_is_anothers(tmp_path: Path) -> None:
+    attachments = [{"author_name": "Tom", "text": PREVIEW}]
+    message = {"type": "message", "ts": "1740823200.1", "text": "", "attachments": attachments}
+    path = tmp_path / "2025-03-01.json"
+    path.write_text(json.dumps([{**message, "user": "U1"}, {**message, "bot_id": "B1"}]))
+    assert read(path)[0] == [f"> {PREVIEW}", PREVIEW]

@@ -152,11 +152,11 @@ def _by_two_clocks(message: Mapping[str, Any], local: str, instant: str) -> Any:
 
 
 def _forwarded(text: str, author: object) -> str:
-    """Forwarded words, marked as a quotation: they are not the sender's own."""
+    """Forwarded words and their head, marked as a quotation: they are not the sender's own."""
     if not text.strip():
         return text
-    quoted = "\n".join(f"> {line}" for line in text.splitlines())
-    return f"Forwarded from {author}:\n{quoted}" if isinstance(author, str) else quoted
+    head = [f"Forwarded from {' '.join(author.split())}:"] if isinstance(author, str) else []
+    return "\n".join(f"> {line}" for line in [*head, *text.splitlines()])
 
 
 def _text_of_telegram(text: object) -> str:
@@ -223,7 +223,9 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
         )
         name = people.get(str(message.get("user"))) or message.get("username")
         said = str(message.get("text") or "") or "\n".join(_of_blocks(message.get("blocks")))
-        said = said or _attached(message.get("attachments"))
+        attached = "" if said else _attached(message.get("attachments"))
+        # A program speaks in attachments; a person shows there what another wrote.
+        said = said or (attached if is_bot else _forwarded(attached, None))
         text = _text_of_slack(said, people)
         speaker = name if is_bot else talk.speaker(name, message.get("user"))
         when = message.get("ts")
@@ -258,7 +260,7 @@ def _piece_of_slack(piece: Any) -> str:
 
 
 def _attached(attachments: Any) -> str:
-    """The words of a program, which often stand in attachments alone."""
+    """The words of attachments: a program's own, or what a person shares."""
     found = [each for each in attachments or () if isinstance(each, Mapping)]
     texts = (each.get("text") or each.get("fallback") or each.get("title") for each in found)
     return "\n".join(str(text) for text in texts if text)
@@ -339,14 +341,17 @@ def is_discord(value: Mapping[str, Any]) -> bool:
 _SAID_IN_DISCORD = ("Default", "Reply", "20", "23", 0, 19, 20, 23, None)
 
 
-def _text_of_discord(message: Mapping[str, Any]) -> str:
-    """The content; if empty, that of the forwarded message or of the embeds."""
+def _text_of_discord(message: Mapping[str, Any], is_bot: bool) -> str:
+    """The content; if empty, that of the forwarded message or of a program's embeds.
+
+    Embeds of a person's message are previews of pages.
+    """
     if message.get("content"):
         return str(message["content"])
     forwarded = message.get("forwardedMessage")
     if isinstance(forwarded, Mapping) and forwarded.get("content"):
         return _forwarded(str(forwarded["content"]), None)
-    embeds = [each for each in message.get("embeds") or () if isinstance(each, Mapping)]
+    embeds = mappings(message.get("embeds")) if is_bot else []
     texts = (each.get(part) for each in embeds for part in ("title", "description"))
     return "\n".join(str(text) for text in texts if text)
 
@@ -373,8 +378,8 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
             author = message.get("author")
             author = author if isinstance(author, Mapping) else {}
             names = map(author.get, ("nickname", "global_name", "name", "username"))
-            text, when = _text_of_discord(message), message.get("timestamp")
             is_bot = bool(author.get("isBot") or author.get("bot"))
+            text, when = _text_of_discord(message, is_bot), message.get("timestamp")
             edited = message.get("timestampEdited") or message.get("edited_timestamp") or when
             if not text.strip() and message.get("poll"):
                 talk.leave(POLL)
