@@ -677,3 +677,83 @@ def test_what_a_person_shares_in_slack_is_anothers(tmp_path: Path) -> None:
     path = tmp_path / "2025-03-01.json"
     path.write_text(json.dumps([{**message, "user": "U1"}, {**message, "bot_id": "B1"}]))
     assert read(path)[0] == [f"> {PREVIEW}", PREVIEW]
+
+
+def messenger(path: Path, *said: tuple[str, str]) -> Path:
+    messages = [
+        {"sender_name": who, "timestamp_ms": 1740823200000 + at * 1000, "content": text}
+        for at, (who, text) in enumerate(said)
+    ]
+    people = [{"name": who} for who in dict.fromkeys(who for who, _ in said)]
+    chat = {"participants": people, "title": "Bees", "messages": messages[::-1]}
+    path.write_text(json.dumps(chat), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "You are now connected on Messenger",
+        "You are now connected on Messenger.",
+        "Say hi to your new Facebook friend, Ida.",
+        "You can now message and call each other and see info like Active Status and when you've "
+        "read messages.",
+        "Ida created the group.",
+        "Ida named the group Bees.",
+        "Ida Holm named the group Bees.",
+        "Ida set the nickname for Tom to Bee.",
+        "Ida changed the theme to Love.",
+        "Ida left the group.",
+        "Ida added Tom Becker to the group.",
+        "Ida started a video chat.",
+        'Ida voted for "Mon" in the poll: When?',
+        'Ida voted for "🐝" in the poll: Which?',
+        "Ida created a poll: When?",
+        "You missed a call from Ida.",
+        "You named the group Bees.",
+        "You changed the theme to Love.",
+        "The video chat ended.",
+        "Ida hat die Gruppe Bienen genannt.",
+        "Ida a nommé le groupe Abeilles.",
+        "Ida さんがグループに名前を付けました。",
+    ],
+)
+def test_what_messenger_writes_of_a_person_is_a_notice(tmp_path: Path, notice: str) -> None:
+    said = ("Ida Holm", "Is the ferry late?"), ("Ida Holm", notice), ("Tom", "It is.")
+    texts, left = read(messenger(tmp_path / "message_1.json", *said))
+    assert texts == ["Is the ferry late?", "It is."]
+    assert left == ["a notice of the messenger"]
+
+
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [
+        ("Tom", "Ida named the group Bees."),
+        ("Ida Holm", "Idaho is a state in the west."),
+        ("Ida Holm", "Tom is coming to the ferry."),
+        ("Ida Holm", "You are a good friend of mine."),
+        ("Ida Holm", "You set the table and I cook."),
+        ("Ida Holm", "You missed the call, where were you?"),
+        ("Ida Holm", "You joined the call late again."),
+        ("Ida Holm", "Ida here\nI have a new number."),
+        ("Will Hart", "Will do."),
+        ("Hope", "Hope so."),
+    ],
+)
+def test_words_like_those_of_messenger_stay(tmp_path: Path, who: str, text: str) -> None:
+    said = ("Ida Holm", "Is the ferry late?"), (who, text)
+    texts, left = read(messenger(tmp_path / "message_1.json", *said))
+    assert texts == ["Is the ferry late?", text]
+    assert not left
+
+
+def test_a_name_that_is_a_word_begins_sentences(tmp_path: Path) -> None:
+    said = [
+        ("Will Hart", "Will you be on the ferry?"),
+        ("Will Hart", "Will be there at nine."),
+        ("Will Hart", "Will left the group."),
+        ("Will Hart", "Will Hart set the emoji to a bee."),
+    ]
+    texts, left = read(messenger(tmp_path / "message_1.json", *said))
+    assert texts == ["Will you be on the ferry?", "Will be there at nine."]
+    assert left == ["a notice of the messenger"] * 2

@@ -1,4 +1,4 @@
-"""Chats of messengers that export JSON: Telegram, Slack, Discord, Messenger, Google Chat.
+"""Chats of messengers that export JSON: Telegram, Slack, Discord, Google Chat.
 
 People are ``user`` under their names, programs are ``assistant``. Notices of the messenger, and
 photos and files without words, are left out and listed.
@@ -34,10 +34,10 @@ from .source import Item, Source
 from .tables import rows
 
 # The first messages, by which a chat is recognised.
-_SAMPLE = 20
+SAMPLE = 20
 
 
-def _say(
+def say(
     talk: Talk,
     name: object,
     text: str,
@@ -84,7 +84,7 @@ def is_telegram(value: Mapping[str, Any]) -> bool:
     if isinstance(chats, Mapping) and isinstance(chats.get("list"), list):
         return True
     marks = {"date_unixtime", "from_id", "text_entities"}
-    return any(one.keys() & marks for one in mappings(messages, _SAMPLE))
+    return any(one.keys() & marks for one in mappings(messages, SAMPLE))
 
 
 def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
@@ -142,7 +142,7 @@ def _of_telegram(talk: Talk, message: object) -> None:
     if "forwarded_from" in message:
         text = _forwarded(text, message.get("forwarded_from"))
     name = talk.speaker(message.get("from"), own=message.get("from_id"))
-    _say(talk, name, text, when, message.get("id"), edited=edited)
+    say(talk, name, text, when, message.get("id"), edited=edited)
 
 
 def _by_two_clocks(message: Mapping[str, Any], local: str, instant: str) -> Any:
@@ -231,7 +231,7 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
         when = message.get("ts")
         edit = message.get("edited")
         edited = edit.get("ts") if isinstance(edit, Mapping) else when
-        _say(talk, speaker, text, when, when, is_bot=is_bot, edited=edited)
+        say(talk, speaker, text, when, when, is_bot=is_bot, edited=edited)
 
 
 def _of_blocks(blocks: Any) -> Iterator[str]:
@@ -385,7 +385,7 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
                 talk.leave(POLL)
                 continue
             speaker = talk.speaker(*names, own=author.get("id"))
-            _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot, edited=edited)
+            say(talk, speaker, text, when, message.get("id"), is_bot=is_bot, edited=edited)
         yield talk.conversation()
     made = own.conversation()
     if made.messages or made.left_out:
@@ -394,7 +394,7 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
 
 def _of_package(talk: Talk, message: Mapping[str, Any], name: str | None) -> None:
     text = str(message.get("Contents") or "")
-    _say(talk, name, text, dates.moment(message.get("Timestamp")), message.get("ID"))
+    say(talk, name, text, dates.moment(message.get("Timestamp")), message.get("ID"))
 
 
 _PACKAGE = re.compile(r"(?:^|/)c?\d{5,}/messages\.(?:json|csv)$")
@@ -442,65 +442,9 @@ def _rows(source: Source, name: str) -> list[dict[str, Any]]:
     return [row for row, _ in found if isinstance(row, dict)]
 
 
-def is_messenger(value: Mapping[str, Any]) -> bool:
-    """Whether `value` is a chat from Messenger or Instagram."""
-    marks = {"sender_name", "timestamp_ms", "senderName"}
-    said = mappings(value.get("messages"), _SAMPLE)
-    return "participants" in value and any(one.keys() & marks for one in said)
-
-
-_SENT = re.compile(
-    r"(?:.{1,60} )?sent (?:an attachment|a (?:photo|video|voice message|gif|link|sticker))\.?",
-    re.IGNORECASE,
-)
-_NOTICES = ("Subscribe", "Unsubscribe", "placeholder")
-_REACTION = re.compile(r"(?:Reacted .{1,20} to your message|Liked a message)\s*", re.IGNORECASE)
-
-
-def messenger(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
-    """A chat of Messenger or Instagram, which list the newest message first."""
-    name = _mended(str(entry.get("title") or entry.get("threadName") or source.stem))
-    own = str(entry.get("thread_path") or entry.get("threadName") or name)
-    talk = Talk(name, own, session=name)
-    said = [one for one in entry["messages"] if isinstance(one, Mapping)]
-    is_mended = False
-    for message in sorted(said, key=_sent_at):
-        sender = str(message.get("sender_name") or message.get("senderName") or "")
-        text = str(message.get("content") or message.get("text") or "")
-        is_mended |= _mended(sender) != sender or _mended(text) != text
-        text = _mended(text)
-        if message.get("type") == "Call" or "call_duration" in message:
-            talk.leave(CALL)
-        elif message.get("is_unsent") or message.get("isUnsent"):
-            talk.leave(DELETED)
-        elif message.get("type") in _NOTICES or _REACTION.fullmatch(text):
-            talk.leave(NOTICE)
-        else:
-            words = "" if _SENT.fullmatch(text) else text
-            _say(talk, talk.speaker(_mended(sender)), words, _sent_at(message) or None, None)
-    if is_mended:
-        talk.note("letters that the export has broken into bytes were put together")
-    yield talk
-
-
-def _sent_at(message: Mapping[str, Any]) -> float:
-    given = message.get("timestamp_ms") or message.get("timestamp")
-    return given / 1000 if isinstance(given, (int, float)) else 0.0
-
-
-def _mended(text: str) -> str:
-    """The text, repaired if each byte of it was written as a letter."""
-    if text.isascii():
-        return text
-    try:
-        return text.encode("latin-1").decode("utf-8")
-    except (UnicodeEncodeError, UnicodeDecodeError):
-        return text
-
-
 def is_google_chat(value: Mapping[str, Any]) -> bool:
     """Whether `value` is a conversation from Google Chat."""
-    said = mappings(value.get("messages"), _SAMPLE)
+    said = mappings(value.get("messages"), SAMPLE)
     return any(isinstance(one.get("creator"), Mapping) for one in said)
 
 
@@ -522,5 +466,5 @@ def google_chat(entry: Mapping[str, Any], number: int, source: Source) -> Iterat
         own = message.get("message_id")
         names = map(creator.get, ("name", "email"))
         name = talk.speaker(*names, own=str(creator.get("resource_name") or ""))
-        _say(talk, name, text, when, own, is_bot=is_bot)
+        say(talk, name, text, when, own, is_bot=is_bot)
     yield talk
