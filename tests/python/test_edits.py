@@ -433,6 +433,12 @@ def test_an_empty_edit_changes_nothing(memory: MemorySystem) -> None:
     with pytest.raises(InvalidInputError, match="empty"):
         memory.add_messages("ida", [message(" ")])
     assert stored(memory)[1] == LYON
+    other = {"role": "user", "content": "Good night.", "timestamp": "2026-01-06T20:00:00Z"}
+    for key in ("message_id", "id"):
+        nothing = {"content": "", "role": "user", key: message("")["message_id"]}
+        added = memory.add_messages("ida", [other, nothing])
+        assert added.notes == (f"1 message without words: skipped (`{nothing[key]}`)",)
+    assert stored(memory)[1] == LYON
 
 
 TOWNS = ("Lyon", "Nice", "Pau", "Brest", "Metz", "Toulon")

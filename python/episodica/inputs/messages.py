@@ -42,6 +42,7 @@ class Incoming:
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     skipped: int = 0  # messages that say nothing
+    silent: list[str] = field(default_factory=list)  # the ids of these
     empty: str = ""  # an error, if a person said nothing
     thoughts: int = 0  # messages whose thinking was left out
     unknown: Counter[str] = field(default_factory=Counter)  # keys kept as metadata
@@ -62,7 +63,7 @@ class Incoming:
             for key, count in sorted(self.untimed.items())[:_NAMED]
         ]
         if self.skipped:
-            found.append(f"{_count(self.skipped)} without words: skipped")
+            found.append(f"{_count(self.skipped)} without words: skipped{_named(self.silent)}")
         if self.thoughts:
             found.append(f"thinking of a model: left out of {_count(self.thoughts)}")
         limit = datetime.now(UTC) + _AHEAD
@@ -74,6 +75,12 @@ class Incoming:
         if ahead:
             found.append(f"more than a day ahead of the clock: {_count(ahead)}, which end nothing")
         return tuple(found)
+
+
+def _named(ids: list[str]) -> str:
+    """The first ids of messages, in brackets."""
+    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return f" ({', '.join(f'`{shown(one)}`' for one in ids[:_NAMED])}{more})" if ids else ""
 
 
 class _EmptyError(InvalidInputError):
@@ -108,7 +115,7 @@ def incoming(
         try:
             _take(done, raw, agent_id, keeps_thinking)
         except _EmptyError as error:
-            done.skipped += 1
+            _skip(done, as_mapping(raw))
             done.empty = done.empty or f"message {position}: {error.message}"
         except InvalidInputError as error:
             text = f"message {position}: {error.message}"
@@ -143,9 +150,17 @@ def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: boo
             done.unknown.update(list(rest))
         read = _read(done, own, keeps_thinking)
         if read is None:
-            done.skipped += 1
+            _skip(done, own)
         else:
             done.messages.append(_made(done, own, *read, agent_id))
+
+
+def _skip(done: Incoming, message: Mapping[str, Any] | None) -> None:
+    """Leaves out a message that says nothing; an edit to nothing leaves the words before it."""
+    done.skipped += 1
+    own = renamed(message)[0].get("message_id") if message is not None else None
+    if isinstance(own, str) and own:
+        done.silent.append(own)
 
 
 def _read(
