@@ -298,3 +298,49 @@ def test_other_text_that_is_not_utf8_is_refused_with_its_line(tmp_path: Path) ->
     path.write_bytes("Ana: hello\nAna: Ich wohne in Köln.\n".encode("latin-1"))
     with pytest.raises(InvalidInputError, match="line 2 is not UTF-8"):
         list(read_conversations(path))
+
+
+def mixed(*parts: str) -> str:
+    """A letter of several parts, each with its own head."""
+    body = "".join(f"--B\n{part}\n" for part in parts) + "--B--\n"
+    return letter("", subject="Will").replace(
+        "Content-Type: text/plain; charset=utf-8\n\n",
+        f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="B"\n\n{body}',
+    )
+
+
+def attached(name: str, kind: str = "text/plain") -> str:
+    return f'Content-Type: {kind}\nContent-Disposition: attachment; filename="{name}"\n\nI, Otto.'
+
+
+def test_an_attachment_is_left_out_by_its_name(tmp_path: Path) -> None:
+    said = f"Content-Type: text/plain\n\n{OWN}"
+    words, notes = read(tmp_path / "a.eml", mixed(said, attached("will.txt")))
+    assert words == OWN
+    assert notes == ["line 1: attachments left out: `will.txt`"]
+    many = [attached(f"{at}.pdf", "application/pdf") for at in range(7)]
+    _, notes = read(tmp_path / "a.eml", mixed(said, *many))
+    named = ", ".join(f"`{at}.pdf`" for at in range(5))
+    assert notes == [f"line 1: attachments left out: {named} and 2 more"]
+    mbox(tmp_path / "a.mbox", (ANA, TOM, OWN))
+    with (tmp_path / "a.mbox").open("a", encoding="utf-8") as box:
+        box.write(f"From x@mail.example Sat Mar  1 10:09:00 2025\n{mixed(attached('b.txt'))}")
+    [talk] = read_conversations(tmp_path / "a.mbox")
+    assert [one.why for one in talk.left_out] == ["no words; attachments left out: `b.txt`"]
+
+
+@pytest.mark.parametrize(
+    ("data", "is_whole"),
+    [
+        (base64.b64encode(OWN.encode()).decode(), True),
+        (base64.b64encode(f"{OWN} Bye!!".encode()).decode().rstrip("="), False),
+        ("!!!not base64!!!", False),
+        (base64.b64encode(OWN.encode()).decode() + "\n-- \nThe list of boats", False),
+    ],
+)
+def test_base64_that_is_not_whole_is_told(tmp_path: Path, data: str, is_whole: bool) -> None:
+    text = letter(data, more="Content-Transfer-Encoding: base64\n")
+    words, notes = read(tmp_path / "a.eml", text)
+    assert words
+    told = ["line 1: the text is not whole base64; read as far as it goes"]
+    assert notes == ([] if is_whole else told)

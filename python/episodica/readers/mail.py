@@ -6,7 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from email import policy
+from email import errors, policy
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.utils import getaddresses, parseaddr
@@ -35,6 +35,13 @@ _WIDER = {
     "euc-kr": "cp949",
     "ks_c_5601-1987": "cp949",
 }
+_BASE64_FAULTS = (
+    errors.InvalidBase64CharactersDefect,
+    errors.InvalidBase64LengthDefect,
+    errors.InvalidBase64PaddingDefect,
+)
+# The most attachments that a note names.
+_MOST_NAMED = 5
 _WINDOWS = "episodica.windows-1252"
 
 
@@ -118,7 +125,8 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
         thread = thread_of(subject)
         about = box.see(letter)
         people = None if _FORWARDS.match(subject) else about
-        said, decoded = _text(letter)
+        said, changes = _text(letter)
+        changes += _parts_beside(letter)
         is_reply = thread != subject.strip() or bool(letter["In-Reply-To"] or letter["References"])
         text, quoted = own_words(said, thread.casefold(), people, is_reply=is_reply)
         when, own = letter["Date"], letter["Message-ID"]
@@ -129,11 +137,11 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
         talk.leave("no letter: it has no head", line, is_fault=True)
         return
     if not text:
-        talk.leave(NO_WORDS, line)
+        talk.leave("; ".join([NO_WORDS, *changes]), line)
         return
     moment = getattr(when, "datetime", None)
-    if decoded:
-        talk.note(f"line {line}: {decoded}")
+    for change in changes:
+        talk.note(f"line {line}: {change}")
     if quoted:
         talk.note(f"line {line}: {quoted} quoted lines were left out")
     talk.add(
@@ -153,18 +161,37 @@ def _add(talk: Talk, box: _Mailbox, letter: EmailMessage, line: int) -> None:
     )
 
 
-def _text(letter: EmailMessage) -> tuple[str, str]:
-    """The words of a letter, and a note if it declares another encoding than it has."""
+def _text(letter: EmailMessage) -> tuple[str, list[str]]:
+    """The words of a letter, and notes if it declares another encoding than it has."""
     body = letter.get_body(preferencelist=("plain", "html"))
     data = None if body is None else body.get_payload(decode=True)
     if body is None or not isinstance(data, bytes):
-        return "", ""
+        return "", []
     content, note = _decoded(data, body.get_content_charset())
+    notes = [note] if note else []
+    # A fault is noted while the text is decoded.
+    if any(isinstance(fault, _BASE64_FAULTS) for fault in body.defects):
+        notes.append("the text is not whole base64; read as far as it goes")
     if body.get_content_subtype() == "html":
         # A mark stays for what is quoted, as a plain letter has it.
         marked = _QUOTATION.sub(r"<br>&gt;<br>\g<0>", content)
         content = text_of_html(without_elements(marked, _QUOTATION, _QUOTED))
-    return content, note
+    return content, notes
+
+
+def _parts_beside(letter: EmailMessage) -> list[str]:
+    """A note that names the attachments, which are left out. Pictures within the text are none."""
+    if letter.get_content_subtype() == "related":
+        return []
+    names: list[str] = []
+    # A broken part makes no letter unreadable.
+    with suppress(ValueError, LookupError, TypeError, AttributeError):
+        names.extend(
+            f"`{shown(part.get_filename() or part.get_content_type())}`"
+            for part in letter.iter_attachments()
+        )
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return [f"attachments left out: {', '.join(names[:_MOST_NAMED])}{more}"] if names else []
 
 
 def _decoded(data: bytes, declared: str | None) -> tuple[str, str]:
