@@ -757,3 +757,37 @@ def test_a_name_that_is_a_word_begins_sentences(tmp_path: Path) -> None:
     texts, left = read(messenger(tmp_path / "message_1.json", *said))
     assert texts == ["Will you be on the ferry?", "Will be there at nine."]
     assert left == ["a notice of the messenger"] * 2
+
+
+HEADS = [
+    "13/03/2024, 10:01 - ",
+    "[13.03.24, 10:01:05] ",
+    "3/13/24, 10:01 PM - ",
+    "2024/3/13 10:01 - ",
+]
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_head_that_is_cut_off_is_no_word_of_the_message_before(
+    tmp_path: Path, head: str, cut: int
+) -> None:
+    time = head.index("10:01")
+    text = f"{head}Ida: I keep bees\n{head}Tom: Where?\n{head[: time + cut]}"
+    path = tmp_path / "chat.txt"
+    path.write_text(text, encoding="utf-8")
+    texts, left = read(path)
+    assert texts == ["I keep bees", "Where?"]
+    assert left == ["the file is cut off in the head of a message"]
+
+
+@pytest.mark.parametrize(
+    "last", ["13/03/2024", "14/03/2024, 10:30", "10", "13/03/2024, 10 boats", "14/03/2024, 1\n"]
+)
+def test_a_last_line_that_is_no_head_stays(tmp_path: Path, last: str) -> None:
+    path = tmp_path / "chat.txt"
+    text = f"{HEADS[0]}Ida: I keep bees\n{HEADS[0]}Tom: The dentist:\n{last}"
+    path.write_text(text, encoding="utf-8")
+    texts, left = read(path)
+    assert texts == ["I keep bees", f"The dentist:\n{last.strip()}"]
+    assert not left

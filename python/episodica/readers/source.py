@@ -267,6 +267,12 @@ class Source:
                 )
             yield number, line
 
+    def ends_with_line(self) -> bool:
+        """Whether the last line has an end, as programs write it."""
+        size = self._bytes.seek(0, os.SEEK_END)
+        self._bytes.seek(max(size - 2, 0))
+        return b"\n" in self._bytes.read()
+
     def items(self) -> Iterator[Item]:
         """The values of a JSON file: one document, the elements of a list, or a document per line.
 

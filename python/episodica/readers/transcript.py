@@ -90,6 +90,9 @@ _TIMED = re.compile(
 )
 _OFFSET = re.compile(r"(?P<name>[^:\d\[(]{2,40}?)\s{1,4}[\[(]?(?:\d{1,2}:)?\d{1,2}:\d{2}[\])]?")
 _HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
+_NUMBER = re.compile(r"\d+")
+# A day has three numbers, so that a head cut off within its time has four.
+_CUT_NUMBERS = 4
 _RULES = re.compile(r"(?<!\n)\n+(?:[-*_]{3,}|[*] [*] [*])\s*$")
 
 
@@ -146,7 +149,7 @@ def read_lines(
     starts = [start for line in sample if (start := form(line))]
     order = dates.order_of(start.date for start in starts if start.date)
     clock = Clock(order.day_first, source.date)
-    talk, reading = Talk(source.name), _Reading()
+    talk, reading, number = Talk(source.name), _Reading(), 0
     talk.is_local = not any(dates.has_zone(start.date) for start in starts)
     # The same chat is exported with seconds by one phone, and without by another.
     talk.is_to_minutes = is_dated
@@ -171,6 +174,7 @@ def read_lines(
             reading = _Reading(start, date, number, is_marked, is_media, is_dated, is_quoted)
             reading.is_titled = is_titled and not raw
             reading.is_edited = is_edited and not raw
+            reading.head = written
         elif reading.start is not None:
             reading.text.append(line.rstrip())
         elif written and not starts:
@@ -181,7 +185,7 @@ def read_lines(
             )
         elif written:
             talk.leave("it stands before the first message", number)
-    reading.hand_over(talk)
+    reading.end(talk, source, number)
     if clock.day_of_file:
         talk.is_file_date = True
         talk.note(f"the day is that of the file, {clock.day_of_file}: the text has times only")
@@ -211,10 +215,30 @@ class _Reading:
     is_quoted: bool = False
     is_titled: bool = False
     is_edited: bool = False
+    head: str = ""
     text: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.text = [self.start.text] if self.start else []
+
+    def end(self, talk: Talk, source: Source, number: int) -> None:
+        """Adds the last message of a file whose last line has a number."""
+        is_cut = self.is_messenger and self._drops_cut_head(source)
+        self.hand_over(talk)
+        if is_cut:
+            talk.leave("the file is cut off in the head of a message", number, is_fault=True)
+
+    def _drops_cut_head(self, source: Source) -> bool:
+        """Whether the last line of the file was the beginning of a head, cut off in its time."""
+        if len(self.text) <= 1 or source.ends_with_line():
+            return False
+        last = dates.plain(self.text[-1])
+        shape, whole = (_NUMBER.sub("0", one) for one in (last, self.head))
+        is_open = last.startswith("[") or not re.search(r"\d[:.]\d\d$", last)
+        is_cut = is_open and shape.count("0") >= _CUT_NUMBERS and whole.startswith(shape)
+        if is_cut:
+            self.text.pop()
+        return is_cut
 
     def hand_over(self, talk: Talk) -> None:
         """Adds the message to a talk, if it has a speaker and words."""
