@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ from ..server.audit import Audit
 from . import answers, arguments
 from .access import Caller, caller_of
 from .resources import PROMPT, Resources
+from .running import Running
 from .tools import Conversations, Tools
 
 _INSTRUCTIONS = (
@@ -71,7 +72,7 @@ class _Entry:
 
     tool: Tool
     arguments: type[arguments.Arguments]
-    run: Callable[[Tools, Any], Awaitable[answers.Answer]]
+    run: Callable[[Tools, Any], Coroutine[Any, Any, answers.Answer]]
     scope: str
 
 
@@ -80,7 +81,7 @@ def _entry(
     description: str,
     asked: type[arguments.Arguments],
     answer: type[answers.Answer],
-    run: Callable[[Tools, Any], Awaitable[answers.Answer]],
+    run: Callable[[Tools, Any], Coroutine[Any, Any, answers.Answer]],
     *,
     writes: bool = False,
     destroys: bool = False,
@@ -197,10 +198,16 @@ def needed_scope(method: str, params: Mapping[str, Any]) -> str | None:
 
 class _Handlers:
     def __init__(
-        self, memory: AsyncMemorySystem, user: str | None, max_tokens: int, audit: Audit | None
+        self,
+        memory: AsyncMemorySystem,
+        user: str | None,
+        max_tokens: int,
+        audit: Audit | None,
+        running: Running,
     ) -> None:
         self._memory = memory
         self._audit = audit
+        self._running = running
         self._user = user
         self._max_tokens = max_tokens
         self._conversations: Conversations = {}
@@ -238,7 +245,8 @@ class _Handlers:
             raise MCPError(INVALID_PARAMS, f"no such tool: `{shown(params.name)}`{hint}")
         try:
             asked = entry.arguments.model_validate(params.arguments or {})
-            answer = await entry.run(self._tools(caller), asked)
+            call = entry.run(self._tools(caller), asked)
+            answer = await (call if entry.scope == "read" else self._running.finish(call))
         except ValidationError as error:
             return _failed(arguments.told(error, entry.arguments))
         except EpisodicaError as error:
@@ -276,15 +284,17 @@ def server_for(
     *,
     max_tokens: int = 1000,
     audit: Audit | None = None,
+    running: Running | None = None,
 ) -> Server[Any]:
     """The server for one user of a memory, or for the users of the keys that come over HTTP.
 
-    ``user`` is served unless a key names its user.
+    ``user`` is served unless a key names its user. ``running`` gets the calls that write.
     """
     least, most = arguments.MIN_TOKENS, arguments.MAX_TOKENS
     if not least <= max_tokens <= most:
         raise InvalidInputError(f"max_tokens is not in {least} to {most:,}: `{max_tokens}`")
-    handlers = _Handlers(memory, None if user is None else check.user(user), max_tokens, audit)
+    served = None if user is None else check.user(user)
+    handlers = _Handlers(memory, served, max_tokens, audit, running or Running())
     return Server(
         "episodica",
         title="episodica",

@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeAlias
 
+import anyio
 import uvicorn
 from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
@@ -28,6 +29,7 @@ from ..server.limits import Budget, Shared
 from ..server.local import is_loopback, listening
 from ..server.settings import ServerSettings
 from .access import Calls, McpDoor
+from .running import Running
 from .service import needed_scope, server_for
 from .sessions import PATH, Sessions
 from .stdio import standard_streams
@@ -44,18 +46,23 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int, audit: Audit) -> 
     """Serves one client on standard input and output until it closes them."""
     deadline = Deadline(_STOP_SECONDS)
 
-    async def connect(server: Server[Any]) -> None:
-        async with standard_streams() as (reading, writing):
+    async def connect(server: Server[Any], reading_scope: anyio.CancelScope) -> None:
+        async with standard_streams(reading_scope, deadline) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
     async def run() -> None:
-        async with _closing(open_memory(), deadline) as memory:
-            server = server_for(memory, user, max_tokens=max_tokens, audit=audit)
-            task = asyncio.ensure_future(connect(server))
+        running, reading_scope = Running(), anyio.CancelScope()
+        async with _closing(open_memory(), deadline, running) as memory:
+            server = server_for(memory, user, max_tokens=max_tokens, audit=audit, running=running)
+            task = asyncio.ensure_future(connect(server, reading_scope))
 
             def end() -> None:
+                # A signal ends the server as a client that leaves does; a second one ends its
+                # calls, too.
                 deadline.begin()
-                task.cancel()
+                if reading_scope.cancel_called:
+                    task.cancel()
+                reading_scope.cancel()
 
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -65,7 +72,6 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int, audit: Audit) -> 
             deadline.arm()
             with suppress(asyncio.CancelledError):
                 await task
-            # A client that leaves ends the server as a signal does.
             deadline.begin()
 
     asyncio.run(run())
@@ -96,8 +102,10 @@ def serve_http(
     deadline = Deadline(settings.shutdown_timeout_seconds)
 
     async def run() -> None:
-        async with _closing(open_memory(), deadline) as memory:
-            server = server_for(memory, user, max_tokens=max_tokens, audit=keys.audit)
+        running = Running()
+        async with _closing(open_memory(), deadline, running) as memory:
+            audit = keys.audit
+            server = server_for(memory, user, max_tokens=max_tokens, audit=audit, running=running)
             app, calls = guarded(server, memory.tenant, user, keys, is_loopback(host), settings)
             with listening(host, port) as listener:
                 web = _Web(
@@ -139,12 +147,13 @@ class _Web(uvicorn.Server):
 
 @asynccontextmanager
 async def _closing(
-    memory: AsyncMemorySystem, deadline: Deadline
+    memory: AsyncMemorySystem, deadline: Deadline, running: Running
 ) -> AsyncIterator[AsyncMemorySystem]:
-    """Closes the memory in the time that is left."""
+    """Closes the memory in the time that is left, after the calls that still write it."""
     try:
         yield memory
     finally:
+        await running.ended(deadline.left - deadline.for_closing)
         await memory.close(deadline.left)
         deadline.closed()
 

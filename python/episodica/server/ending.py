@@ -33,6 +33,11 @@ class Deadline:
         return self._seconds * _FOR_REQUESTS
 
     @property
+    def for_closing(self) -> float:
+        """Seconds that are kept for closing the memory."""
+        return self._seconds - self.for_requests
+
+    @property
     def left(self) -> float:
         """Seconds that are left for closing."""
         if self._at is None:
