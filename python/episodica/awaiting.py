@@ -207,11 +207,20 @@ class _OwnLoop:
             if self._place is None:
                 loop = asyncio.new_event_loop()
                 thread = threading.Thread(
-                    target=loop.run_forever, name="episodica-loop", daemon=True
+                    target=_run_on, args=(loop,), name="episodica-loop", daemon=True
                 )
                 thread.start()
                 self._place = loop, thread.ident or 0
             return self._place
+
+
+def _run_on(loop: AbstractEventLoop) -> None:
+    """Runs a loop. ``SystemExit`` of one function, which stops a loop, is left to its caller."""
+    while True:
+        try:
+            return loop.run_forever()
+        except (SystemExit, KeyboardInterrupt):
+            continue
 
 
 class _Threads:

@@ -139,7 +139,7 @@ class Subscription:
     """A callback for events: ``memory.on_event(callback)``. Ends with the memory.
 
     The callback runs in a thread of its own, one event at a time, and may call the memory. An
-    exception in it is counted and logged; the next event comes all the same.
+    exception in it, ``SystemExit`` too, is counted and logged; the next event comes all the same.
 
     Attributes
     ----------
@@ -187,7 +187,8 @@ class Subscription:
                 self.delivered += 1
                 try:
                     callback(event)
-                except Exception:  # noqa: BLE001 - whatever a caller's function raises
+                except BaseException:  # noqa: BLE001 - whatever a caller's function raises
+                    # Also `SystemExit`: it would end this thread without a word, not the process.
                     self.errors += 1
                     _log("a callback for events failed")
         except EpisodicaError:

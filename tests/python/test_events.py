@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -200,6 +201,24 @@ def test_callbacks_get_each_event_and_hurt_nothing(memory: MemorySystem) -> None
     until(lambda: ended.closed)
     with pytest.raises(InvalidInputError, match="callback must be a function, not `int`"):
         memory.on_event(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_a_callback_that_wants_to_exit_ends_no_subscription(
+    memory: MemorySystem, error: type[BaseException], in_loop: bool
+) -> None:
+    def note(_: Any) -> None:
+        raise error("not now")
+
+    async def note_later(_: Any) -> None:
+        note(_)
+
+    subscription = memory.on_event(note_later if in_loop else note)
+    for n in range(3):
+        memory.remember("al", f"I have {n + 2} cats.")
+    until(lambda: subscription.errors == 3)
+    assert (subscription.delivered, subscription.closed) == (3, False)
 
 
 def test_a_stream_waits_for_more(memory: MemorySystem) -> None:
