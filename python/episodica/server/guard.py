@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .. import _native
+from ..hints import shown
 from .connection import CONNECTION, LIMITS, ClientLimits, Connection
 from .limits import Budget, Shared
 from .problems import ServiceError
@@ -273,7 +274,12 @@ def _is_stream(start: Message) -> bool:
 
 
 def _check_media(scope: Scope, media: tuple[str, ...]) -> None:
-    given = dict(scope["headers"]).get(b"content-type", b"")
+    headers = dict(scope["headers"])
+    coding = headers.get(b"content-encoding", b"").strip().decode("latin-1")
+    if coding.lower() not in ("", "identity"):
+        said = f"the body has the `Content-Encoding: {shown(coding)}`"
+        raise ServiceError(415, said, "send it as it is, without the header")
+    given = headers.get(b"content-type", b"")
     found = given.split(b";")[0].strip().lower().decode("latin-1")
     if found in media or (media == JSON and found.endswith("+json")):
         return

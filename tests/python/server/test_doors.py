@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import socket
@@ -192,6 +193,9 @@ def test_the_same_bodies_are_refused(door: Callable[..., Opened]) -> None:
         (b"x" * (MIB + 1), {}, 413),
         (b"{}", {"Content-Type": "text/plain"}, 415),
         (b"{}", {"Content-Type": "multipart/form-data; boundary=x"}, 415),
+        (gzip.compress(b"{}"), {"Content-Encoding": "gzip"}, 415),
+        (b"{}", {"Content-Encoding": "br"}, 415),
+        (b"{}", {"Content-Encoding": "identity, gzip"}, 415),
         (hidden, {}, 400),
     ]
     for body, headers, status in cases:
@@ -199,6 +203,7 @@ def test_the_same_bodies_are_refused(door: Callable[..., Opened]) -> None:
         assert answer.status_code == status, body[:40]
         said = answer.text
         assert ("nested" in said) == (body in (deep, cases[1][0])), said
+        assert ("Content-Encoding" in said) == ("Content-Encoding" in headers), said
     with ExitStack() as stack:
         slow = opened.begin(stack, 100, b"{", key)
         both = opened.begin(
@@ -208,6 +213,7 @@ def test_the_same_bodies_are_refused(door: Callable[..., Opened]) -> None:
         assert answer_of(both)[0] == 400
         assert answer_of(large)[0] == 413
         assert answer_of(slow)[0] == 408
+    assert opened.ask(key, **{"Content-Encoding": "Identity"}).is_success
     assert opened.ask(key).is_success
 
 

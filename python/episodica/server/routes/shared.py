@@ -52,7 +52,7 @@ _WORDS = {
     "`duplicates` is `error`.",
     410: "What the repeated request stored was deleted since.",
     413: "The body is too large.",
-    415: "The body is not JSON.",
+    415: "The body is not JSON, or it is compressed.",
     429: "The key is used too often; see Retry-After.",
     500: "The service failed.",
     503: "Not now; see Retry-After.",
