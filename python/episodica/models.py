@@ -19,6 +19,7 @@ from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .embedders import named_embedding
 from .errors import ConfigError, LLMError
 from .hints import shown
+from .inputs.functions import misfit
 
 LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
 Embedding: TypeAlias = (
@@ -111,6 +112,11 @@ def llm_spec(llm: object, awaiter: Awaiter) -> dict[str, Any] | None:
         raise ConfigError(
             f"llm must be an LLMConfig or a callable, not `{type(llm).__name__}`", hint=hint
         )
+    if (reason := misfit(llm, [], **dict.fromkeys(_accepted(llm)))) is not None:
+        raise ConfigError(
+            f"llm can't be called with the messages of a chat: {reason}",
+            hint="its first argument gets the messages: `def llm(messages, **options)`",
+        )
     return {"kind": "callable", "callable": adapt(llm, awaiter), "model": _model_name(llm)}
 
 
@@ -133,6 +139,11 @@ def embedding_spec(embedding: object, awaiter: Awaiter) -> dict[str, Any] | None
         name = type(embedding).__name__
         raise ConfigError(
             f"embedding must be an EmbeddingConfig or a callable, not `{name}`", hint=hint
+        )
+    if (reason := misfit(embedding, [])) is not None:
+        raise ConfigError(
+            f"embedding can't be called with a list of texts: {reason}",
+            hint="its only argument gets the texts: `def embedding(texts)`",
         )
     called = awaiter.bound("embedding", embedding)
     return {"kind": "callable", "callable": called, "model": _model_name(embedding)}

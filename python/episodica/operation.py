@@ -13,6 +13,7 @@ from typing import Literal, overload
 from .errors import InvalidInputError
 from .following import EventStream, Subscription
 from .inputs import checks as check
+from .inputs.functions import misfit
 from .inputs.options import list_options
 from .progress import Progress, Reporter
 from .reports import BackupReport, CompactReport, Event, Events, RebuildReport, VerifyReport
@@ -240,6 +241,8 @@ def on_event(
     """
     if not callable(callback):
         raise InvalidInputError(f"callback must be a function, not `{type(callback).__name__}`")
+    if (reason := misfit(callback, None)) is not None:
+        raise InvalidInputError(f"callback can't be called with an event: {reason}")
     cursor = None if since is None else check.text(since, "since")
     return Subscription(self, self._awaiter, callback, cursor, check.optional_user(user_id))
 

@@ -9,6 +9,7 @@ from typing import Any, TextIO, TypeAlias
 
 from .awaiting import Awaiter
 from .errors import InvalidInputError
+from .inputs.functions import misfit
 from .visible import escaped
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]
@@ -116,6 +117,10 @@ class Reporter:
             elif sys.stderr.isatty():
                 self.callback = self._bar = ProgressBar()
         elif callable(progress):
+            if (reason := misfit(progress, "", 0, 0)) is not None:
+                raise InvalidInputError(
+                    f"progress can't be called with a step and two numbers: {reason}"
+                )
             self.callback = (awaiter or Awaiter()).bound("progress", progress)
         elif progress not in (None, False):
             raise InvalidInputError(

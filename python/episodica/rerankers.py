@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from .errors import ConfigError
+from .inputs.functions import misfit
 from .results import Hit, SearchResults
 
 Reranker: TypeAlias = Callable[[str, list[str]], Iterable[float]]
@@ -24,12 +25,16 @@ MAX_CHARS = 4_000
 
 def checked_reranker(reranker: object) -> Reranker | None:
     """A reranker as it was given; ``None`` stays ``None``."""
-    if reranker is None or callable(reranker):
-        return reranker
-    raise ConfigError(
-        f"reranker must be a callable, not `{type(reranker).__name__}`",
-        hint="it gets the question and a list of texts, and returns a score for each",
-    )
+    if reranker is None:
+        return None
+    hint = "it gets the question and a list of texts, and returns a score for each"
+    if not callable(reranker):
+        raise ConfigError(
+            f"reranker must be a callable, not `{type(reranker).__name__}`", hint=hint
+        )
+    if (reason := misfit(reranker, "", [])) is not None:
+        raise ConfigError(f"reranker can't be called with two arguments: {reason}", hint=hint)
+    return reranker
 
 
 def widened(options: Mapping[str, Any]) -> dict[str, Any]:

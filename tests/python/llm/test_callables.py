@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import json
 import re
@@ -15,12 +16,20 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 from llm_checks import check_whole, remember, talk
 from model_server import sensible
 
-from episodica import AsyncMemorySystem, ConfigError, LLMError, MemorySystem, count_tokens
+from episodica import (
+    AsyncMemorySystem,
+    ConfigError,
+    InvalidInputError,
+    LLMError,
+    MemorySystem,
+    count_tokens,
+)
 from episodica.models import read
 
 STEPS = {"episodes_and_facts": "episode", "facts": "extract"}
@@ -191,6 +200,77 @@ def test_a_ctrl_c_while_it_answers_reaches_the_caller(store: Path) -> None:
 def test_what_is_no_model_is_refused(store: Path) -> None:
     with pytest.raises(ConfigError, match="must be an LLMConfig or a callable"):
         MemorySystem(store, llm="gpt-4")  # type: ignore[arg-type]
+
+
+def bare(messages: Messages, response_format: Any, max_tokens: int) -> str:
+    return ""
+
+
+@functools.wraps(bare)
+def narrowed(messages: Messages) -> str:
+    return ""
+
+
+@functools.wraps(lambda client, messages: "")
+def supplied(messages: Messages) -> str:
+    return ""
+
+
+class Careful:
+    def __call__(self, messages: Messages, *, temperature: float) -> str:
+        return ""
+
+    async def other(self, first: Messages, second: Messages) -> str:
+        return ""
+
+
+@pytest.mark.parametrize(
+    ("llm", "reason"),
+    [
+        (lambda **options: "", "too many positional arguments"),
+        (lambda: "", "too many positional arguments"),
+        (lambda one, two, three: "", "missing a required argument: 'two'"),
+        (lambda messages, *, model: "", "missing a required.* argument: 'model'"),
+        (Careful().other, "missing a required argument: 'second'"),
+        (narrowed, "unexpected keyword argument"),
+    ],
+)
+def test_a_function_that_can_not_be_called_is_refused_at_once(
+    store: Path, llm: Any, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"llm can't be called .*: .*{reason}"):
+        MemorySystem(store, llm=llm)
+    MemorySystem(store).close()
+
+
+@pytest.mark.parametrize(
+    "llm",
+    [
+        bare,
+        supplied,
+        Careful(),
+        mock.Mock(),
+        functools.partial(lambda x, messages, **options: "", 1),
+        lambda *args: "",
+        lambda prompt, /: "",
+        str,
+        max,
+    ],
+)
+def test_a_function_whose_signature_may_fit_is_taken(store: Path, llm: Any) -> None:
+    MemorySystem(store, llm=llm).close()
+
+
+def test_other_functions_that_can_not_be_called_are_refused(store: Path) -> None:
+    with pytest.raises(ConfigError, match="embedding can't be called with a list of texts"):
+        MemorySystem(store, embedding=lambda texts, model: [])  # type: ignore[misc,arg-type]
+    with pytest.raises(ConfigError, match="reranker can't be called with two arguments"):
+        MemorySystem(store, reranker=lambda texts: [])  # type: ignore[misc,arg-type]
+    with MemorySystem(store) as memory:
+        with pytest.raises(InvalidInputError, match="callback can't be called with an event"):
+            memory.on_event(lambda: None)  # type: ignore[misc,arg-type]
+        with pytest.raises(InvalidInputError, match="progress can't be called"):
+            memory.verify(progress=lambda step: None)  # type: ignore[misc,arg-type]
 
 
 def test_a_memory_that_nobody_closed_is_collected(store: Path) -> None:
