@@ -91,6 +91,7 @@ class Page(Answer):
     results: list[Item]
     left_out: int | None = None
     next_cursor: str | None = None
+    notes: list[str] | None = None
 
 
 class Found(Page):
@@ -107,6 +108,7 @@ class Recalled(Answer):
     messages: int
     facts: int
     found: bool | None = None
+    notes: list[str] | None = None
 
 
 class Fetched(Answer):

@@ -28,6 +28,11 @@ def _unquoted(value: Any) -> Any:
     return value
 
 
+def _trimmed(value: Any) -> Any:
+    """A name without the spaces around it; a blank one is none."""
+    return value.strip() or None if isinstance(value, str) else value
+
+
 _MESSAGE_SCHEMA = {
     "type": "array",
     "items": {
@@ -53,7 +58,8 @@ _Layer = Annotated[
 _Since = Annotated[str | None, Field(description="nothing before this, ISO 8601")]
 _Until = Annotated[str | None, Field(description="nothing after this")]
 _Cursor = Annotated[str | None, Field(description="`next_cursor` of the answer before")]
-_Project = Annotated[str | None, Field(description="only this repository's, by its name")]
+_Name = Annotated[str | None, BeforeValidator(_trimmed)]
+_Project = Annotated[_Name, Field(description="only this repository's, by its name")]
 
 
 class Arguments(BaseModel):
@@ -78,7 +84,7 @@ class Remember(Arguments):
     )
     role: str | None = Field(None, description="who said `content`; default `user`")
     name: str | None = Field(None, description="the speaker's name")
-    project: str | None = Field(None, description="the repository that it is about")
+    project: _Name = Field(None, description="the repository that it is about")
     attribute: str | None = Field(
         None, description="what of the user `content` states, with `value`: other values end"
     )

@@ -41,6 +41,7 @@ from .arguments import (
     Status,
     Timeline,
 )
+from .projects import of_project, unknown_project
 
 # The most hits that a search can return, and candidates of one deletion.
 _MAX_HITS = 1000
@@ -169,10 +170,11 @@ class Tools:
             kinds=asked.kinds or None,
             since=asked.since,
             until=asked.until,
-            where=_of_project(asked.project),
+            where=of_project(asked.project),
         )
         hits = found[start:wanted]
         degraded = list(found.degraded) or None
+        notes = None if found else await self._unknown(asked.project)
 
         def answer(results: list[Item], left_out: int, seen: int) -> answers.Found:
             more = start + seen < len(found)
@@ -181,6 +183,7 @@ class Tools:
                 left_out=left_out or None,
                 next_cursor=answers.cursor(asked, start + seen) if more else None,
                 degraded=degraded,
+                notes=notes,
             )
 
         items = (self._hit(hit, asked.layer) for hit in hits)
@@ -198,7 +201,7 @@ class Tools:
                 max_tokens=length,
                 since=asked.since,
                 until=asked.until,
-                where=_of_project(asked.project),
+                where=of_project(asked.project),
             )
             answer = answers.Recalled(
                 text=fenced_context(packed, source=self._source),
@@ -206,6 +209,7 @@ class Tools:
                 messages=len(packed.messages),
                 facts=len(packed.facts),
                 found=packed.found,
+                notes=None if packed.text else await self._unknown(asked.project),
             )
             return packed.token_count, answer.tokens(), answer
 
@@ -223,7 +227,7 @@ class Tools:
                 min(_CONVERSATION, max(_SHARES * (self._budget(asked) - _AROUND), 1)),
                 since=asked.since,
                 until=asked.until,
-                where=_of_project(asked.project),
+                where=of_project(asked.project),
             )
         self._conversations[place] = given
         if len(self._conversations) > _CONVERSATIONS:
@@ -234,7 +238,11 @@ class Tools:
             token_count=_native.count_tokens(new),
             messages=sum(": " in line for line in new.splitlines() if line[:1] not in " #-"),
             facts=sum(line.startswith("- ") for line in new.splitlines()),
+            notes=None if new else await self._unknown(asked.project),
         )
+
+    async def _unknown(self, project: str | None) -> list[str] | None:
+        return await unknown_project(self._memory, self._user, project)
 
     async def fetch(self, asked: Fetch) -> answers.Fetched:
         """Reads one record, or another text of the tree."""
@@ -278,12 +286,13 @@ class Tools:
             self._user,
             since=asked.since,
             until=until,
-            where=_of_project(asked.project),
+            where=of_project(asked.project),
             newest_first=True,
             limit=asked.limit + len(known) + 1,
         )
         episodes = [one async for one in listing if one.episode_id not in known]
         shown_episodes = episodes[: asked.limit]
+        notes = None if episodes else await self._unknown(asked.project)
         buffered = (await self._memory.stats(self._user))["buffered"]
 
         def answer(results: list[Item], left_out: int, seen: int) -> answers.Moments:
@@ -293,6 +302,7 @@ class Tools:
                 left_out=left_out or None,
                 buffered=buffered,
                 next_cursor=answers.cursor(asked, place(seen)) if more else None,
+                notes=notes,
             )
 
         def place(seen: int) -> list[Any]:
@@ -454,10 +464,6 @@ async def _soon(work: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
 # Seconds that a call waits for episodes, and the work that goes on after them.
 _PATIENCE = 5.0
 _AT_WORK: set[asyncio.Future[list[Episode]]] = set()
-
-
-def _of_project(project: str | None) -> dict[str, str] | None:
-    return None if project is None else {"project": project}
 
 
 async def _listed(records: Iterable[Record | None]) -> AsyncIterator[Record]:

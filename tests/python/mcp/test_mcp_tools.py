@@ -230,6 +230,47 @@ async def test_a_project_keeps_notes_apart(store: Path) -> None:
             assert f"use {other}" not in told
 
 
+async def test_a_project_is_found_whatever_spaces_are_around_its_name(store: Path) -> None:
+    async with caller(store) as call:
+        await call("remember", content="We use uv here, never pip.", project=" ferry\n")
+        for project in ("ferry", " ferry", "\tferry "):
+            asked = {"query": "which package manager?", "project": project}
+            for tool in ("search", "context"):
+                assert "use uv" in json.dumps(await call(tool, **asked)), (tool, project)
+            assert (await call("timeline", project=project))["results"]
+        for blank in ("", "  "):
+            assert (await call("search", query="package manager", project=blank))["results"]
+        await call("remember", content="I sail.", project=" ")
+        metadata = [one.metadata async for one in call.memory.messages("alice")]
+        assert metadata == [{"project": "ferry"}, None]
+
+
+async def test_a_project_that_nothing_is_about_is_noted_with_those_known(store: Path) -> None:
+    async with caller(store) as call:
+        asked = {"query": "which package manager?", "project": "Ferry"}
+        for tool in ("search", "context"):
+            [note] = (await call(tool, **asked))["notes"]
+            assert note == "no record has the project `Ferry`; no record has one"
+        for n in range(10):
+            await call("remember", content=f"I sail from quay {n}.", project=f"quay{n}")
+        with_messages = [{"role": "user", "content": "We use uv here, never pip."}]
+        await call("remember", messages=with_messages, project="ferry", session_id="f")
+        for tool, more in (
+            ("search", {}),
+            ("context", {}),
+            ("context", {"conversation": "c"}),
+            ("timeline", {"query": None}),
+        ):
+            given = {k: v for k, v in {**asked, **more}.items() if v is not None}
+            [note] = (await call(tool, **given))["notes"]
+            assert note.startswith("no record has the project `Ferry`; known: `ferry`, `quay9`")
+            assert note.count("quay") == 7
+        # Its messages are in no episode yet, but it is known.
+        assert "notes" not in await call("timeline", project="ferry")
+        assert "notes" not in await call("search", query="x", project="ferry", until="2001-01-01")
+        assert "notes" not in await call("search", query="x", until="2001-01-01")
+
+
 async def test_a_repeated_call_stores_nothing_twice(store: Path) -> None:
     async with caller(store) as call:
         talk = [{"role": "user", "content": "Yes."}, {"role": "assistant", "content": "Yes."}]
