@@ -21,6 +21,7 @@ from .errors import InvalidInputError, StoreIOError
 from .hints import shown
 from .inputs import checks
 from .inputs.secrets import hide
+from .namesakes import Namesakes
 from .progress import ProgressCallback
 from .readers import (
     EXPECTED,
@@ -323,19 +324,21 @@ def import_file(
             f"the file names no user: {_named(path)}", hint="name one: `user_id`", path=str(path)
         )
         fault: LeftOut | None = None
-        talks = iter_conversations(source, format)
+        talks, namesakes = iter_conversations(source, format), Namesakes()
         if user is not None:
             checks.user(user)
         try:
             for owner, conversation in owned(talks, user, missing):
                 users.add(checks.user(owner))
                 report, _, found = add(memory, owner, conversation, progress, choices)
+                namesakes.saw(owner, conversation.messages)
                 total += report
                 fault = fault or found
         except InvalidInputError as error:
             raise stopped(error, source, total) from error.__cause__
         refuse_nothing(total, fault, path)
-        return replace(total, users=len(users))
+        notes = (*total.notes, *namesakes.notes(memory))
+        return replace(total, users=len(users), notes=notes)
 
 
 def _import_nemori(

@@ -469,3 +469,48 @@ def test_each_message_has_its_own_project(tmp_path: Path) -> None:
         assert stored == ["billing", "shop", "billing"]
         assert all("MySQL" in hit.content for hit in hits)
         assert hits
+
+
+def in_folders(path: Path, *folders: str) -> Path:
+    """A session in each folder."""
+    path.mkdir()
+    for number, folder in enumerate(folders):
+        place = {"cwd": folder, "sessionId": f"s{number}"}
+        record = claude(number, "user", f"I deploy with make deploy-{number}.", **place)
+        lines(path / f"{number}.jsonl", [record])
+    return path
+
+
+def test_two_folders_of_one_name_are_noted_and_told_apart(store: Path, tmp_path: Path) -> None:
+    both = in_folders(tmp_path / "both", "/home/ida/work/acme/api", "/home/ida/oss/api")
+    with MemorySystem(store) as memory:
+        for _ in range(2):
+            [note] = memory.import_(both, "ida").notes
+            assert "`/home/ida/oss/api`" in note
+            assert "`/home/ida/work/acme/api`" in note
+        where = {"directory": {"$contains": "/oss/api"}}
+        [one] = memory.messages("ida", where=where)
+        assert one.content == "I deploy with make deploy-1."
+
+
+def test_a_folder_of_a_name_that_is_known_is_noted(store: Path, tmp_path: Path) -> None:
+    first = in_folders(tmp_path / "first", "/home/ida/work/api", "/home/ida/ferry")
+    second = in_folders(tmp_path / "second", "/home/ida/oss/api")
+    with MemorySystem(store) as memory:
+        assert memory.import_(first, "ida").notes == ()
+        assert memory.import_(second, "bob").notes == ()
+        [note] = memory.import_(second, "ida").notes
+        assert "the project `api` is in `/home/ida/oss/api` and `/home/ida/work/api`" in note
+
+
+def test_one_repository_in_its_folders_is_not_noted(store: Path, tmp_path: Path) -> None:
+    home = "/home/ida/api"
+    folders = (home, f"{home}/src", f"{home}/.claude/worktrees/feat", "/home/ida", f"{home}/api")
+    records = [
+        claude(number, "user", f"I deploy with make deploy-{number}.", cwd=folder)
+        for number, folder in enumerate(folders)
+    ]
+    path = lines(tmp_path / "one.jsonl", records)
+    with MemorySystem(store) as memory:
+        for _ in range(2):
+            assert memory.import_(path, "ida").notes == ()

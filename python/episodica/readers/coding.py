@@ -143,6 +143,17 @@ def project_after_move(began: Mapping[str, Any], directory: object) -> str | Non
     return (here.parts[len(root.parent.parts)] if is_beside else here.name) or project
 
 
+def root_of(project: str, directory: str) -> str | None:
+    """The folder of a repository in which something was said, if it has the repository's name.
+
+    >>> root_of("billing", "/home/ann/billing/src")
+    '/home/ann/billing'
+    """
+    here = _path_of(directory)
+    named = [one for one in (here, *here.parents) if one.name == project]
+    return str(named[-1]) if named else None
+
+
 def _name_of(directory: str) -> str:
     return _path_of(directory).name
 
