@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -347,32 +347,54 @@ def _may_be_one(new: _Changed, old: Message) -> bool:
 def _with_copied(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
     """Gives messages the ids under which the same words of the same moment are known.
 
-    A session that is resumed begins with the messages of another one under new ids. Only moments
-    with a fraction of a second are sure.
+    A session that is resumed begins with the messages of another one under new ids.
     """
     ids = list(conversation.ids)
     if not (conversation.has_unique_ids and ids) or _is_known(
         memory, user, replace(conversation, ids=tuple(ids[:1]))
     ):
         return conversation
-    for position, message in enumerate(conversation.messages):
-        if not isinstance(message, Mapping):
+    copied: dict[str, Message] = {}
+    for message in conversation.messages:
+        known = _of_same_moment(memory, user, message, copied)
+        if known is None:
             break
-        try:
-            moment = datetime.fromisoformat(rfc3339(named(message, "timestamp"), "`timestamp`"))
-        except InvalidInputError:
-            break
-        if not moment.microsecond:
-            break
-        found = queries.messages(
-            memory, user, since=moment, until=moment + _ONE_MINUTE, limit=_MOST_SAID
-        )
-        said = moment, named(message, "role"), named(message, "content")
-        same = (one.message_id for one in found if (one.timestamp, one.role, one.content) == said)
-        if (known := next(same, None)) is None:
-            break
-        ids[position] = known
+        copied[known.message_id] = known
+    if not _are_copies(copied.values()):
+        return conversation
+    ids[: len(copied)] = copied
     return replace(conversation, ids=tuple(ids))
+
+
+def _of_same_moment(
+    memory: OpenStore, user: str, message: object, taken: Collection[str]
+) -> Message | None:
+    """The known message with the time, role and words of a message, if it is not taken."""
+    if not isinstance(message, Mapping):
+        return None
+    try:
+        moment = datetime.fromisoformat(rfc3339(named(message, "timestamp"), "`timestamp`"))
+    except InvalidInputError:
+        return None
+    found = queries.messages(memory, user, since=moment, until=moment, limit=_MOST_SAID)
+    role, text = named(message, "role"), named(message, "content")
+    for one in found:
+        if (one.timestamp, one.role) == (moment, role) and one.message_id not in taken:
+            # The known words may have been masked.
+            masks = isinstance(text, str) and one.content != text
+            if one.content == (hide(text, "mask")[0] if masks else text):
+                return one
+    return None
+
+
+def _are_copies(known: Collection[Message]) -> bool:
+    """Whether the first messages of a chat are sure to be those of another one.
+
+    A moment with a fraction of a second is sure, and so is a question with its answer at a moment
+    that tells the second: people begin two chats alike, but not in the same second.
+    """
+    is_answered = any(one.role == "assistant" for one in known)
+    return any(one.timestamp.microsecond or (is_answered and one.timestamp.second) for one in known)
 
 
 def _with_forked(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:

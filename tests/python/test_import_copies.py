@@ -154,6 +154,47 @@ def test_messages_of_a_fork_under_new_ids_are_known(
     assert said_by(memory) == ["I row.", "?", "I sail to one.", "I sail to two."]
 
 
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_a_question_and_its_answer_in_whole_seconds_are_copies(
+    memory: MemorySystem, tmp_path: Path, order: tuple[str, str]
+) -> None:
+    secret = "The key is " + "AKIA" + "QYLPMN5HHHFPZAM2."
+    reports = []
+    for session in order:
+        when = "2026-02-03T10:00:0{}.000Z" if session == "one" else "2026-02-03T10:00:0{}Z"
+        said = [
+            claude(session, f"{session}-a", when.format(0), "user", "Use tabs."),
+            claude(session, f"{session}-b", when.format(4), "assistant", secret),
+            claude(session, f"{session}-c", when.format(7), "user", f"I sail to {session}."),
+        ]
+        reports.append(memory.import_(write(tmp_path / f"{session}.jsonl", said), "u"))
+    assert [(one.messages, one.known) for one in reports] == [(3, 0), (1, 2)]
+    assert memory.import_(tmp_path / f"{order[1]}.jsonl", "u").known == 3
+
+
+@pytest.mark.parametrize("when", ["2026-02-03", "2026-02-03T10:00", "2026-02-03T10:00:00Z"])
+def test_two_chats_that_begin_alike_on_a_day_or_in_a_minute_are_two(
+    memory: MemorySystem, tmp_path: Path, when: str
+) -> None:
+    for name in ("one", "two"):
+        said = [
+            {"id": f"{name}_0000000000000000{at}", "role": role, "content": text, "timestamp": when}
+            for at, (role, text) in enumerate((("user", "Hi"), ("assistant", "Hello!")))
+        ]
+        assert memory.import_(write(tmp_path / f"{name}.json", said), "u").messages == 2
+
+
+def test_two_chats_with_the_same_first_question_are_two(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    for name, answer in (("one", "Rope."), ("two", "Sail.")):
+        said = [
+            claude(name, f"{name}-a", "2026-02-03T10:00:03.000Z", "user", "What next?"),
+            claude(name, f"{name}-b", "2026-02-03T10:00:05.000Z", "assistant", answer),
+        ]
+        assert memory.import_(write(tmp_path / f"{name}.jsonl", said), "u").messages == 2
+
+
 @pytest.mark.parametrize("when", [None, "", "03.07.2025 10:14", "x.y", 1.5, {}])
 def test_messages_without_a_fraction_of_a_second_are_no_copies(
     memory: MemorySystem, tmp_path: Path, when: Any
