@@ -206,20 +206,64 @@ def test_a_package_of_discord(tmp_path: Path) -> None:
     assert made["left_out"] == ["account/user.json: no chat that is known"]
 
 
-def test_the_storage_of_opencode(tmp_path: Path) -> None:
+def opencode(folder: Path, session: str, texts: list[str], **about: Any) -> Path:
+    """A session in the storage of opencode; a fork has other ids and the same times."""
+
     def put(name: str, data: Any) -> None:
-        file = tmp_path / "storage" / name
+        file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(data), encoding="utf-8")
 
-    put("session/p/ses_1.json", {"id": "ses_1", "title": "Rename"})
-    for number, (role, text) in enumerate((("user", "Rename it."), ("assistant", "Done."))):
-        time = {"created": 1_728_100_000_000 + number}
-        own = f"msg_{number}"
-        put(f"message/ses_1/{own}.json", {"id": own, "role": role, "time": time})
+    put(f"session/p/{session}.json", {"id": session, "title": "Rename", **about})
+    for number, text in enumerate(texts):
+        time = {"created": 1_728_100_004_000 + number * 1000}
+        own, role = f"msg_{session}_{number}", ("user", "assistant")[number % 2]
+        put(f"message/{session}/{own}.json", {"id": own, "role": role, "time": time})
         put(f"part/{own}/prt_{number}.json", {"type": "text", "text": text})
-    made = content(tmp_path / "storage")
+    return folder
+
+
+def opencode_export(path: Path, session: str, texts: list[str], **about: Any) -> Path:
+    messages = [
+        {
+            "info": {
+                "id": f"msg_{session}_{number}",
+                "role": ("user", "assistant")[number % 2],
+                "time": {"created": 1_728_100_004_000 + number * 1000},
+            },
+            "parts": [{"type": "text", "text": text}],
+        }
+        for number, text in enumerate(texts)
+    ]
+    info = {"id": session, "title": "Rename", **about}
+    path.write_text(json.dumps({"info": info, "messages": messages}), encoding="utf-8")
+    return path
+
+
+def test_the_storage_of_opencode(tmp_path: Path) -> None:
+    made = content(opencode(tmp_path / "storage", "ses_1", ["Rename it.", "Done."]))
     assert [one[:2] for one in made["messages"]] == [["user", "Rename it."], ["assistant", "Done."]]
+
+
+@pytest.mark.parametrize("write", [opencode, opencode_export])
+def test_a_session_of_opencodes_own_agent_is_left_out_and_counted(
+    tmp_path: Path, write: Any
+) -> None:
+    path = write(tmp_path / "kept", "ses_2", ["Search for it.", "I found it."], parentID="ses_1")
+    made = content(path)
+    assert made["messages"] == []
+    assert len(made["left_out"]) == 2
+    assert all("own agent" in one for one in made["left_out"])
+
+
+def test_copies_in_a_fork_of_opencode_are_known(memory: MemorySystem, tmp_path: Path) -> None:
+    said = ["Rename it.", "Done."]
+    folder = opencode(tmp_path / "storage", "ses_1", said)
+    opencode(folder, "ses_2", [*said, "Now the file."], title="Rename (fork #1)")
+    report = memory.import_(folder, "ida")
+    assert (report.messages, report.known) == (3, 2)
+    third = opencode_export(tmp_path / "a.json", "ses_3", [*said, "Go back."])
+    assert memory.import_(third, "ida").messages == 1
 
 
 @pytest.mark.parametrize(

@@ -221,8 +221,16 @@ def opencode(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
     name = str(info.get("title") or session)
     talk = _talk_of(info, session, name)
     for message in entry["messages"]:
-        _of_opencode(talk, message.get("info") or message, message["parts"])
+        if _is_of_agent(info):
+            talk.leave(OF_AGENTS)
+        else:
+            _of_opencode(talk, message.get("info") or message, message["parts"])
     yield talk
+
+
+def _is_of_agent(info: Mapping[str, Any]) -> bool:
+    """Whether a session of opencode was started by an agent: it has a parent, a fork has none."""
+    return bool(info.get("parentID"))
 
 
 def _talk_of(info: Mapping[str, Any], session: str, name: str) -> Talk:
@@ -289,6 +297,11 @@ def _stored(source: Source, kept: dict[str, dict[str, list[str]]]) -> Iterator[C
     for session, files in kept["message"].items():
         info = about.get(session) or {}
         talk = _talk_of(info, session, str(info.get("title") or session))
+        if _is_of_agent(info):
+            for _ in files:
+                talk.leave(OF_AGENTS)
+            yield talk.conversation()
+            continue
         messages = [_loaded(source, name) for name in files]
         for message in sorted(messages, key=lambda one: _created(one) or 0):
             parts = kept["part"].get(str(message.get("id")), ())
