@@ -22,7 +22,7 @@ from .progress import ProgressCallback
 from .readers import EXPECTED, Conversation, LeftOut, Statement, with_ids
 from .readers.conversation import NO_WORDS
 from .readers.dates import in_unknown_zone, parse
-from .readers.finish import id_at, is_numbered, is_time, is_undated
+from .readers.finish import id_at, is_numbered, is_time, is_timed, is_undated
 from .records import Message
 from .reports import AddResult, ImportReport
 from .store import OpenStore
@@ -36,6 +36,8 @@ _ONE_MINUTE = timedelta(minutes=1)
 _MOST_SAID = 100
 # The most messages without a time that may be versions of known ones, and pairs that are compared.
 _MOST_UNDATED, _MOST_TRIED = 200, 200_000
+# The most messages whose time may be corrected.
+_MOST_MOVED = 200
 # So many known messages, and this share of those around them, tell that a chat is known: in an
 # export under a new name, a person's own messages may be all that is.
 _MANY_KNOWN, _SHARE_KNOWN = 3, 0.2
@@ -180,6 +182,7 @@ def add(
     conversation = _with_versions(memory, user, _of_another_chat(memory, user, conversation))
     conversation = _with_forked(memory, user, conversation)
     conversation = _with_copied(memory, user, _with_undated(memory, user, conversation))
+    conversation = _with_corrected(memory, user, conversation)
     messages, left, notes = checked(conversation)
     try:
         _refuse_misread(conversation, messages, [*conversation.left_out, *left])
@@ -441,6 +444,79 @@ def _with_undated(memory: OpenStore, user: str, conversation: Conversation) -> C
         given[at] = one.message_id
         messages[at] = {**rest, "timestamp": one.timestamp.isoformat()}
     return replace(conversation, ids=tuple(given), messages=messages)
+
+
+def _with_corrected(memory: OpenStore, user: str, conversation: Conversation) -> Conversation:
+    """Gives numbered messages the ids and times under which they are known with another time.
+
+    The id of a numbered message tells its time, too, since other chats have the same numbers. So
+    the chat must be known, and have had a message of this number, speaker and words among its known
+    ones or beside them, which is not in this file any more.
+    """
+    places = [at for at, one in enumerate(conversation.messages) if is_timed(one)]
+    held = {at: queries.get(memory, user, conversation.ids[at] or "") for at in places}
+    known = {at: one for at, one in held.items() if isinstance(one, Message)}
+    if not known or not 0 < len(held) - len(known) <= _MOST_MOVED:
+        return conversation
+    gone = _gone_around(memory, user, list(known.values()), set(conversation.ids))
+    given, messages = list(conversation.ids), list(conversation.messages)
+    first, last = min(known), max(known)
+    count = 0
+    for at in (one for one in held if one not in known):
+        # Others beside a chat may have the numbers with which it grows.
+        beside = [
+            one for one, side in gone if (side <= 0 or at > last) and (side >= 0 or at < first)
+        ]
+        same = (one for one in beside if _has_number_of(one, conversation, at))
+        if (one := next(same, None)) is not None and one.message_id not in given:
+            rest = {key: value for key, value in messages[at].items() if not is_time(key)}
+            given[at] = one.message_id
+            messages[at] = {**rest, "timestamp": one.timestamp.isoformat()}
+            count += 1
+    if not count:
+        return conversation
+    told = f"{count} known message{'s' * (count > 1)} with another time: the earlier one is kept"
+    notes = (*conversation.notes, conversation.in_file(told))
+    return replace(conversation, ids=tuple(given), messages=messages, notes=notes)
+
+
+def _has_number_of(known: Message, conversation: Conversation, position: int) -> bool:
+    """Whether a known message has the number, speaker and nearly the words of one of a file."""
+    written = known.timestamp, known.timestamp.replace(tzinfo=UTC)  # the id has the written one
+    if known.message_id not in (id_at(conversation, position, when) for when in written):
+        return False
+    return _alike(known.content, named(conversation.messages[position], "content"))
+
+
+def _gone_around(
+    memory: OpenStore, user: str, known: list[Message], held: set[str | None]
+) -> list[tuple[Message, int]]:
+    """The messages between known ones of a chat that are not held, and one before and behind.
+
+    With each its side: -1, 0 or 1.
+    """
+    first, *_, last = sorted((known[0], *known), key=_moment)
+    since, until, most = first.timestamp, last.timestamp, _MOST_MOVED
+    sessions = {one.session_id for one in known}
+    inside = queries.messages(memory, user, since=since, until=until, limit=most)
+    before = queries.messages(memory, user, until=since, newest_first=True, limit=most)
+    behind = queries.messages(memory, user, since=until, limit=most)
+    earlier = sorted((one for one in before if one.timestamp < since), key=_moment)
+    later = sorted((one for one in behind if one.timestamp > until), key=_moment)
+    around = [
+        *((one, 0) for one in inside),
+        *((one, -1) for one in earlier[-1:]),
+        *((one, 1) for one in later[:1]),
+    ]
+    return [
+        (one, side)
+        for one, side in around
+        if one.message_id not in held and one.session_id in sessions
+    ]
+
+
+def _moment(message: Message) -> datetime:
+    return message.timestamp
 
 
 def _alike(one: str, other: object) -> bool:

@@ -195,6 +195,56 @@ def test_two_chats_with_the_same_first_question_are_two(
         assert memory.import_(write(tmp_path / f"{name}.jsonl", said), "u").messages == 2
 
 
+def numbered(*texts: str, day: int = 3, **others: str) -> list[dict[str, Any]]:
+    """A chat whose messages have numbers; ``m2="10:07"`` gives one another time."""
+    return [
+        {
+            "id": f"m{at}",
+            "role": ("user", "assistant")[at % 2],
+            "content": text,
+            "timestamp": others.get(f"m{at}", f"2026-02-{day:02}T10:{at:02}:05Z"),
+        }
+        for at, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("when", ["2026-02-03T10:01:06Z", "2026-02-04T10:01:05Z", 1770112800])
+@pytest.mark.parametrize("words", ["Nice boat, Ida.", "Nice boats, Ida."])
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_numbered_message_with_a_corrected_time_is_the_same(
+    memory: MemorySystem, tmp_path: Path, when: Any, words: str, position: int
+) -> None:
+    said = numbered(*["Nice boat, Ida."] * 3)
+    memory.import_(write(tmp_path / "a.json", said), "u")
+    earlier = [one.timestamp for one in memory.messages("u")]
+    said[position] |= {"timestamp": when, "content": words}
+    report = memory.import_(write(tmp_path / "b.json", said), "u")
+    assert (report.messages, report.known + report.edited) == (0, 3)
+    assert report.notes == ("1 known message with another time: the earlier one is kept",)
+    assert [one.timestamp for one in memory.messages("u")] == earlier
+    assert memory.import_(tmp_path / "a.json", "u").messages == 0
+
+
+def test_a_chat_that_grows_takes_no_message_of_another_one(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    first = numbered("I row.", "Where?", "Ok.", "Fine.")
+    memory.import_(write(tmp_path / "a.json", first[:2]), "u")
+    memory.import_(
+        write(tmp_path / "b.json", numbered("Sun?", "Rain.", "Ok.", "Fine.", day=4)), "u"
+    )
+    memory.import_(write(tmp_path / "c.json", numbered("Tea?", "No.", "Ok.", "Fine.", day=1)), "u")
+    assert memory.import_(write(tmp_path / "a.json", first), "u").messages == 2
+    # Neither the same number with another speaker or other words.
+    other = numbered("I row.", "Where?", "Ok.", "Fine.", "By the old quay.")
+    other[4] |= {"timestamp": "2026-02-03T10:09:00Z"}
+    memory.import_(write(tmp_path / "a.json", other), "u")
+    other[4] |= {"timestamp": "2026-02-03T10:19:00Z", "content": "What is a keel made of?"}
+    assert memory.import_(write(tmp_path / "a.json", other), "u").messages == 1
+    other[3] |= {"timestamp": "2026-02-03T10:29:00Z", "role": "user"}
+    assert memory.import_(write(tmp_path / "a.json", other), "u").messages == 1
+
+
 @pytest.mark.parametrize("when", [None, "", "03.07.2025 10:14", "x.y", 1.5, {}])
 def test_messages_without_a_fraction_of_a_second_are_no_copies(
     memory: MemorySystem, tmp_path: Path, when: Any

@@ -124,12 +124,20 @@ def is_numbered(message: object) -> bool:
     return isinstance(message, Mapping) and bool(_own_id(_named(message)))
 
 
-def is_undated(message: object) -> bool:
+def is_undated(message: Any) -> bool:
     """Whether a message has a number in its file, and no time."""
+    return _has_number(message) and not _is_date(_named(message).get("timestamp"))
+
+
+def is_timed(message: Any) -> bool:
+    """Whether a message has a number in its file, and a time."""
+    return _has_number(message) and _is_date(_named(message).get("timestamp"))
+
+
+def _has_number(message: Any) -> bool:
     if not isinstance(message, Mapping) or message.get("message_id"):
         return False
-    named = _named(message)
-    return 0 < len(_own_id(named)) < _LONG_ID and not _is_date(named.get("timestamp"))
+    return 0 < len(_own_id(_named(message))) < _LONG_ID
 
 
 def id_at(conversation: Conversation, position: int, when: datetime) -> str:
