@@ -17,6 +17,11 @@ enum Place {
     Joined,
 }
 
+/// How an entry of `.netrc` begins.
+const NETRC: &str = "machine ";
+/// The other words of an entry.
+const NETRC_WORDS: &[&str] = &["login", "account", "password", "port"];
+
 /// Commands with their option.
 const COMMANDS: &[(&str, &str, Place)] = &[
     ("curl ", "-u", Place::AfterColon),
@@ -34,7 +39,7 @@ const COMMANDS: &[(&str, &str, Place)] = &[
     ("ldapsearch", "-w", Place::Next),
     ("unzip ", "-P", Place::Next),
     ("az login", "-p", Place::Next),
-    ("machine ", "password", Place::Next),
+    (NETRC, "password", Place::Next),
 ];
 
 /// Most bytes of a command that are read.
@@ -50,20 +55,41 @@ pub(super) fn find_in_commands(text: &str, found: &mut Vec<FoundSecret>) {
     let mut free = [0; COMMANDS.len()];
     for hit in FINDER.find_overlapping_iter(text) {
         let number = hit.pattern().as_usize();
-        let (_, option, place) = COMMANDS[number];
+        let (command, option, place) = COMMANDS[number];
         let start = hit.start().max(free[number]);
         let begins = !text[..hit.start()].ends_with(|c: char| c.is_alphanumeric() || c == '_');
         if !begins || start > hit.start() {
             continue;
         }
         let line = clip_text(&text[hit.end()..], MAX_COMMAND);
-        let line = &line[..line.find(['\n', '|']).unwrap_or(line.len())];
+        let length = if command == NETRC { netrc_length(line) } else { line.find(['\n', '|']) };
+        let line = &line[..length.unwrap_or(line.len())];
         free[number] = hit.end() + line.len();
         if let Some((from, to)) = option_password(line, option, place) {
             let (start, end) = (hit.end() + from, hit.end() + to);
             found.push(FoundSecret { start, end, kind: "password" });
         }
     }
+}
+
+/// The length of an entry of `.netrc` after its first word: a host, then pairs of words in its line
+/// and in the lines below. A login comes before the password, unlike in "machine learning".
+fn netrc_length(text: &str) -> Option<usize> {
+    let mut length = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        // Not the number or mark that a program puts before a line.
+        let bare = line.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
+        let words: Vec<&str> = bare.split_ascii_whitespace().collect();
+        let pairs = if number == 0 { words.get(1..).unwrap_or_default() } else { &words };
+        let is_named = pairs.first().is_none_or(|word| NETRC_WORDS.contains(word));
+        let is_pairs = !pairs.is_empty() && pairs.len().is_multiple_of(2);
+        if !is_named || number > 0 && !is_pairs {
+            break;
+        }
+        length += line.len();
+    }
+    let has_login = text[..length].split_ascii_whitespace().any(|word| word == "login");
+    Some(if has_login { length } else { 0 })
 }
 
 /// The password of an option in the words of a command.

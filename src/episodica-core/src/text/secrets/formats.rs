@@ -148,6 +148,9 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
     "easypost key": "EZAK" "[A-Za-z0-9]{54}", "EZTK" "[A-Za-z0-9]{54}";
     "shippo token": "shippo_live_" "[a-fA-F0-9]{40}", "shippo_test_" "[a-fA-F0-9]{40}";
     "duffel token": "duffel_live_" "[A-Za-z0-9_=-]{43}", "duffel_test_" "[A-Za-z0-9_=-]{43}";
+    "extended private key": "xprv" "[1-9A-HJ-NP-Za-km-z]{107}",
+        "tprv" "[1-9A-HJ-NP-Za-km-z]{107}", "yprv" "[1-9A-HJ-NP-Za-km-z]{107}",
+        "zprv" "[1-9A-HJ-NP-Za-km-z]{107}";
     "adyen key": "AQE"
         "[A-Za-z0-9+/]{60,220}={0,2}-[A-Za-z0-9+/]{40,80}={0,2}-[A-Za-z0-9<>&%$#*(){}^~!?.,;:@|+/\
          =_-]{8,20}";

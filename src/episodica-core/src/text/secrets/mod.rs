@@ -1,16 +1,20 @@
 //! Keys, tokens, passwords, cards and accounts in texts.
 //!
-//! Six readers look for six kinds of signs: the beginnings that services give their keys
-//! (`formats`), blocks and words of a known form (`shapes`), names such as `password=` before a
-//! value (`named`), numbers with check digits (`numbers`), options of commands (`commands`), and
-//! columns of tables (`tables`). Nothing is found by its randomness
+//! Eight readers look for eight kinds of signs: the beginnings that services give their keys
+//! (`formats`), words of a known form (`shapes`), private keys in armour (`armour`), names such as
+//! `password=` before a value (`named`), numbers with check digits (`numbers`), options of commands
+//! (`commands`), columns of tables (`tables`), and files of programs (`files`). Nothing is found by its randomness
 //! alone: hashes, ids and encoded images stay. Each reader is linear in the length of the
 //! text.
 
+mod armour;
 mod carried;
+mod colours;
 mod commands;
+mod files;
 mod formats;
 mod listed;
+mod manifests;
 mod named;
 mod names;
 mod numbers;
@@ -20,8 +24,6 @@ mod tables;
 mod tests;
 mod told;
 mod words;
-
-use std::borrow::Cow;
 
 use aho_corasick::AhoCorasick;
 use regex::Regex;
@@ -49,14 +51,27 @@ static RESTS: ForkLazy<Vec<std::sync::OnceLock<Regex>>> =
 
 /// The secrets of `text`, in order, without overlaps.
 pub(crate) fn find_secrets(text: &str) -> Vec<FoundSecret> {
-    let text = &*blank_colours(text);
+    let Some(plain) = colours::without_colours(text) else { return find_in_plain(text) };
+    let found = find_in_plain(&plain.text);
+    let placed = |one: FoundSecret| FoundSecret {
+        start: plain.start_of(one.start),
+        end: plain.end_of(one.end),
+        ..one
+    };
+    found.into_iter().map(placed).collect()
+}
+
+/// The secrets of a text without colours.
+fn find_in_plain(text: &str) -> Vec<FoundSecret> {
     let mut found = Vec::new();
     find_marked(text, &mut found);
     shapes::find_shapes(text, &mut found);
+    armour::find_armour(text, &mut found);
     named::find_named(text, &mut found);
     numbers::find_numbers(text, &mut found);
     commands::find_in_commands(text, &mut found);
     tables::find_in_tables(text, &mut found);
+    files::find_in_files(text, &mut found);
     found.sort_by_key(|one| (one.start, std::cmp::Reverse(one.end)));
     let mut free = 0;
     found.retain(|one| {
@@ -67,25 +82,6 @@ pub(crate) fn find_secrets(text: &str) -> Vec<FoundSecret> {
         is_free
     });
     found
-}
-
-/// The text with as many spaces in place of each colour code of a terminal (`ESC [ 3 2 m`), whose
-/// last letter would seem to be one of the word after it.
-fn blank_colours(text: &str) -> Cow<'_, str> {
-    const BEGIN: &str = "\u{1b}[";
-    if !text.contains(BEGIN) {
-        return Cow::Borrowed(text);
-    }
-    let mut parts = text.split(BEGIN);
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let numbers = part.find(|c: char| !c.is_ascii_digit() && c != ';').unwrap_or(part.len());
-        let is_code = part[numbers..].starts_with(|c: char| c.is_ascii_alphabetic());
-        let length = if is_code { numbers + 1 } else { 0 };
-        plain.extend(std::iter::repeat_n(' ', BEGIN.len() + length));
-        plain.push_str(&part[length..]);
-    }
-    Cow::Owned(plain)
 }
 
 /// How the mask of a secret begins.

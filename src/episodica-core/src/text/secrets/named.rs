@@ -132,6 +132,7 @@ fn value_at(text: &str, way: Way) -> Option<(usize, usize)> {
             return (is_pin && !is_assigned).then_some((begin, begin + digits.len()));
         }
         Promise::Cookie => is_assigned && is_cookie(value),
+        Promise::Wallet => is_wallet_key(value),
         _ => {
             let is_assigned = text[..from].trim_end().ends_with(['=', ':', '：']);
             let is_value = quote.is_some() || is_assigned;
@@ -220,6 +221,17 @@ fn is_entry(text: &str, way: Way, value: &str) -> bool {
     is_likely && is_plain && is_password(value, way.is_told, false)
         || is_in_record(text, way.name, way.from + value.len())
             && is_password(value, way.is_told, true)
+}
+
+/// 32 bytes as wallets write them: 64 hexadecimal digits, or Bitcoin's form for import.
+fn is_wallet_key(value: &str) -> bool {
+    let digits = value.strip_prefix("0x").unwrap_or(value);
+    let is_hexadecimal = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_base58 = |byte: u8| byte.is_ascii_alphanumeric() && !b"0OIl".contains(&byte);
+    let is_for_import = matches!(value.len(), 51 | 52)
+        && value.starts_with(['5', 'K', 'L'])
+        && value.bytes().all(is_base58);
+    (is_hexadecimal || is_for_import) && is_random(value)
 }
 
 /// The value of a cookie: long, with digits and letters.

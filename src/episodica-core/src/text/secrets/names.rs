@@ -13,6 +13,8 @@ pub(super) enum Promise {
     Pin(usize, usize),
     /// A password, where a record of other names and values is around it: "user: ida, pw: …".
     Entry,
+    /// The private key of a wallet: 32 bytes in hexadecimal digits, or in base 58.
+    Wallet,
     /// The value of a cookie.
     Cookie,
     /// Several codes in a row.
@@ -72,6 +74,9 @@ pub(super) const NAMES: &[(&str, Promise, &str)] = &[
     ("accountkey", Promise::Key, "access key"),
     ("private_key", Promise::Key, "private key"),
     ("privatekey", Promise::Key, "private key"),
+    ("private key", Promise::Wallet, "private key"),
+    ("private-key", Promise::Wallet, "private key"),
+    ("私钥", Promise::Wallet, "private key"),
     ("signing_key", Promise::Key, "key"),
     ("encryption_key", Promise::Key, "key"),
     ("license_key", Promise::Key, "key"),

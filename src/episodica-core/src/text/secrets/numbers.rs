@@ -9,30 +9,57 @@ const IBAN_LENGTHS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21
     PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22\
     VG24XK20YE30";
 
+/// The groups in which cards print their digits, and people write them.
+const CARD_GROUPS: &[&[usize]] =
+    &[&[4, 4, 4, 4, 3], &[6, 13], &[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4]];
+/// The most letters of a bank's code in an IBAN written in lower case.
+const BANK_CODE: usize = 4;
+
 pub(super) fn find_numbers(text: &str, found: &mut Vec<FoundSecret>) {
     let bytes = text.as_bytes();
     let mut at = 0;
+    let mut apart = true;
     while at < bytes.len() {
-        let apart = at == 0 || !joins_word(bytes[at - 1]);
-        if apart && bytes[at].is_ascii_digit() {
-            let end = run_end(bytes, at, |byte| byte.is_ascii_digit());
-            if let Some(end) = card_end(bytes, at, end) {
-                found.push(FoundSecret { start: at, end, kind: "card number" });
+        let (byte, length) = sign_at(bytes, at);
+        let mut next = at + length;
+        if apart && byte.is_ascii_alphanumeric() {
+            let is_digit = byte.is_ascii_digit();
+            let (end, kind) = if is_digit {
+                (card_end(bytes, at), "card number")
+            } else {
+                (iban_end(bytes, at), "iban")
+            };
+            if let Some(end) = end {
+                found.push(FoundSecret { start: at, end, kind });
                 at = end;
+                // A number does not begin where another ends.
+                apart = false;
                 continue;
             }
-            at = end;
-        } else if apart && bytes[at].is_ascii_uppercase() {
-            match iban_end(bytes, at) {
-                Some(end) => {
-                    found.push(FoundSecret { start: at, end, kind: "iban" });
-                    at = end;
-                }
-                None => at = run_end(bytes, at, |byte| byte.is_ascii_alphanumeric()),
-            }
-        } else {
-            at += 1;
+            next = run_end(bytes, at, |byte| {
+                if is_digit { byte.is_ascii_digit() } else { byte.is_ascii_alphanumeric() }
+            });
         }
+        let last = if next > at + length { b'0' } else { byte };
+        apart = !joins_word(last);
+        at = next;
+    }
+}
+
+/// The sign that begins at `at`, and its bytes: full-width letters, digits and marks as the narrow
+/// ones, spaces and dashes of all widths as one space and one hyphen; 0 for what is not of ASCII
+/// and at the end.
+fn sign_at(bytes: &[u8], at: usize) -> (u8, usize) {
+    match bytes[at..] {
+        [byte @ ..=0x7f, ..] => (byte, 1),
+        [0xc2, 0xa0, ..] => (b' ', 2),
+        // From U+2000 on: spaces of fixed width, hyphens and dashes, the narrow space.
+        [0xe2, 0x80, 0x80..=0x8a | 0xaf, ..] | [0xe3, 0x80, 0x80, ..] => (b' ', 3),
+        [0xe2, 0x80, 0x90..=0x93, ..] => (b'-', 3),
+        // From U+FF01 on.
+        [0xef, 0xbc, last @ 0x81..=0xbf, ..] => (last - 0x81 + b'!', 3),
+        [0xef, 0xbd, last @ 0x80..=0x9e, ..] => (last - 0x80 + b'`', 3),
+        _ => (0, 1),
     }
 }
 
@@ -42,44 +69,79 @@ fn joins_word(byte: u8) -> bool {
 }
 
 fn run_end(bytes: &[u8], start: usize, inside: impl Fn(u8) -> bool) -> usize {
-    bytes[start..].iter().position(|byte| !inside(*byte)).map_or(bytes.len(), |end| start + end)
+    let mut at = start;
+    while at < bytes.len() {
+        let (byte, length) = sign_at(bytes, at);
+        if !inside(byte) {
+            break;
+        }
+        at += length;
+    }
+    at
 }
 
-/// The end of the card number that begins at `start`, whose first digits end at `end`: digits
-/// without a gap, or in the groups in which cards print them.
-fn card_end(bytes: &[u8], start: usize, end: usize) -> Option<usize> {
-    let mut digits = bytes[start..end].to_vec();
-    let mut last = end;
-    if digits.len() == 4 {
-        let separator = *bytes.get(end).filter(|byte| matches!(byte, b' ' | b'-'))?;
-        while bytes.get(last) == Some(&separator) && digits.len() < 19 {
-            let group = run_end(bytes, last + 1, |byte| byte.is_ascii_digit());
-            if group == last + 1 {
-                break;
-            }
-            digits.extend_from_slice(&bytes[last + 1..group]);
-            let length = group - last - 1;
-            last = group;
-            if length != 4 && !(digits.len() == 10 && length == 6) {
-                break;
-            }
+/// The end of the card number that begins at `start`: digits without a gap, or in groups between
+/// which one mark comes back.
+fn card_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut groups = digit_groups(bytes, start).into_iter();
+    let (mut digits, mut last) = groups.next()?;
+    let is_card = |digits: &[u8], last| {
+        ends_number(bytes, last) && is_issued(digits) && passes_luhn(digits) && !is_repeated(digits)
+    };
+    if digits.len() > 6 {
+        return is_card(&digits, last).then_some(last);
+    }
+    let mut lengths = vec![digits.len()];
+    let mut ends = None;
+    for (group, end) in groups {
+        // A column of numbers, not a card and its code.
+        let goes_on = ends == Some(last) && group.len() > 3;
+        if goes_on {
+            ends = None;
         }
-        let grouped = match digits.len() {
-            // 4-6-5 of American Express; four groups of four.
-            15 => last - start == 17,
-            16 => last - start == 19,
-            _ => false,
-        };
-        if !grouped {
-            return None;
+        lengths.push(group.len());
+        digits.extend_from_slice(&group);
+        last = end;
+        if CARD_GROUPS.contains(&lengths.as_slice()) && is_card(&digits, last) {
+            ends = Some(last);
         }
     }
-    let ends = !bytes.get(last).is_some_and(|byte| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'_' | b'-' | b'/' | b'@')
-            || *byte == b'.' && bytes.get(last + 1).is_some_and(u8::is_ascii_digit)
-    });
-    (ends && is_issued(&digits) && passes_luhn(&digits) && !is_repeated(&digits)).then_some(last)
+    ends
+}
+
+/// Up to six groups of digits with the end of each, between which the same mark stands.
+fn digit_groups(bytes: &[u8], start: usize) -> Vec<(Vec<u8>, usize)> {
+    let mut groups = Vec::new();
+    let (mut at, mut mark) = (start, None);
+    while groups.len() < 6 {
+        let end = run_end(bytes, at, |byte| byte.is_ascii_digit());
+        if end == at {
+            break;
+        }
+        let mut digits = Vec::new();
+        while at < end {
+            let (digit, length) = sign_at(bytes, at);
+            digits.push(digit);
+            at += length;
+        }
+        groups.push((digits, end));
+        let (next, length) = sign_at(bytes, end);
+        if !matches!(next, b' ' | b'-' | b'.') || mark.is_some_and(|mark| mark != next) {
+            break;
+        }
+        mark = Some(next);
+        at = end + length;
+    }
+    groups
+}
+
+/// False if what begins at `at` goes on with the number, a word or a path.
+fn ends_number(bytes: &[u8], at: usize) -> bool {
+    let (byte, length) = sign_at(bytes, at);
+    let is_before_digit = || sign_at(bytes, at + length).0.is_ascii_digit();
+    !(byte.is_ascii_alphanumeric()
+        || matches!(byte, b'_' | b'-' | b'/' | b'@')
+        || byte == b'.' && is_before_digit())
 }
 
 /// Whether an issuer has cards that begin with these digits and are as long.
@@ -125,27 +187,48 @@ fn is_repeated(digits: &[u8]) -> bool {
 
 /// The end of the IBAN that begins at `start`, in one piece or in groups of four.
 fn iban_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let country = std::str::from_utf8(bytes.get(start..start + 2)?).ok()?;
-    let check = bytes.get(start + 2..start + 4)?;
+    let mut letters = Vec::new();
+    let (mut at, mut length) = (start, usize::MAX);
+    let (mut is_lower, mut was_mark) = (false, false);
+    while letters.len() < length {
+        let (byte, width) = sign_at(bytes, at);
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                is_lower |= byte.is_ascii_lowercase();
+                letters.push(byte.to_ascii_uppercase());
+                was_mark = false;
+            }
+            b' ' | b'-' | b'.' if letters.len() % 4 == 0 && !was_mark => was_mark = true,
+            _ => return None,
+        }
+        at += width;
+        if letters.len() == 4 && length == usize::MAX {
+            length = iban_length(&letters)?;
+        }
+    }
+    let ends = !sign_at(bytes, at).0.is_ascii_alphanumeric();
+    let is_iban =
+        ends && (!is_lower || is_mostly_digits(&letters)) && iban_remainder(&letters) == 1;
+    is_iban.then_some(at)
+}
+
+/// The length of an IBAN that begins with a country and two check digits.
+fn iban_length(begin: &[u8]) -> Option<usize> {
+    let (country, check) = begin.split_at_checked(2)?;
     if !check.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let lengths = IBAN_LENGTHS.as_bytes().chunks(4);
-    let length = lengths
-        .filter(|row| &row[..2] == country.as_bytes())
-        .find_map(|row| std::str::from_utf8(&row[2..]).ok()?.parse::<usize>().ok())?;
-    let mut letters = Vec::with_capacity(length);
-    let mut at = start;
-    while letters.len() < length {
-        match *bytes.get(at)? {
-            byte if byte.is_ascii_digit() || byte.is_ascii_uppercase() => letters.push(byte),
-            b' ' | b'-' if letters.len() % 4 == 0 && bytes[at - 1] != b' ' => {}
-            _ => return None,
-        }
-        at += 1;
-    }
-    let ends = !bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    (ends && iban_remainder(&letters) == 1).then_some(at)
+    let mut lengths = IBAN_LENGTHS.as_bytes().chunks(4).filter(|row| &row[..2] == country);
+    std::str::from_utf8(&lengths.next()?[2..]).ok()?.parse().ok()
+}
+
+/// True for an IBAN whose letters are those of a bank's code, or one more: other words of small
+/// letters and digits are ids.
+fn is_mostly_digits(letters: &[u8]) -> bool {
+    let number = |part: &[u8]| part.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+    let account = &letters[4..];
+    let bank = number(&account[..BANK_CODE]);
+    number(account) <= 1 || bank == BANK_CODE && number(account) == BANK_CODE
 }
 
 /// The number that the letters spell, after the first four are moved to the end, modulo 97.

@@ -1,14 +1,9 @@
-//! Secrets of a known form without a beginning of their own: private keys in armour, signed tokens,
-//! tokens of bots.
+//! Secrets of a known form without a beginning of their own: signed tokens, tokens of bots.
 
 use regex::Regex;
 
 use super::{FoundSecret, is_random};
 use crate::fork::ForkLazy;
-
-const ARMOUR: &str = "-----BEGIN ";
-/// Most bytes between the lines that begin and end a key.
-const MAX_ARMOUR: usize = 16 << 10;
 
 /// Words with dots or colons in them. A word can be read by one of these forms only.
 static WORDS: ForkLazy<[(Regex, &str); 6]> = ForkLazy::new(|| {
@@ -32,7 +27,6 @@ fn is_word(c: char) -> bool {
 }
 
 pub(super) fn find_shapes(text: &str, found: &mut Vec<FoundSecret>) {
-    find_armour(text, found);
     let mut at = 0;
     for piece in text.split(|c: char| !is_word(c)) {
         let start = at;
@@ -67,46 +61,4 @@ fn find_word(piece: &str, start: usize, found: &mut Vec<FoundSecret>) {
 /// Two dots with something between, as in a token of Discord.
 fn has_dots(piece: &str) -> bool {
     piece.len() >= 58 && piece.bytes().filter(|byte| *byte == b'.').count() == 2
-}
-
-/// Private keys between lines of dashes. Without its end, a key ends with its last line of code.
-fn find_armour(text: &str, found: &mut Vec<FoundSecret>) {
-    let mut free = 0;
-    for start in text.match_indices(ARMOUR).map(|(at, _)| at) {
-        if start < free {
-            continue;
-        }
-        let name = &text[start + ARMOUR.len()..];
-        let Some(label) = name.find("-----").filter(|end| *end <= 40) else { continue };
-        if !name[..label].contains("PRIVATE KEY") {
-            continue;
-        }
-        let body = start + ARMOUR.len() + label + "-----".len();
-        let mut limit = text.len().min(body + MAX_ARMOUR);
-        while !text.is_char_boundary(limit) {
-            limit -= 1;
-        }
-        let code = text[body..limit].find(|c: char| !is_code(c)).map_or(limit, |end| body + end);
-        let code = body + text[body..code].trim_end().len();
-        let end = match text[..limit]
-            .get(code..)
-            .and_then(|rest| rest.trim_start().strip_prefix("-----END "))
-        {
-            Some(rest) => match rest.find("-----").filter(|end| *end <= 40) {
-                Some(dashes) => limit - rest.len() + dashes + "-----".len(),
-                None => code,
-            },
-            None => code,
-        };
-        if end > body + 16 {
-            found.push(FoundSecret { start, end, kind: "private key" });
-            free = end;
-        }
-    }
-}
-
-/// A character of encoded keys, their headers, and line ends as JSON writes them.
-fn is_code(c: char) -> bool {
-    c.is_ascii_alphanumeric()
-        || matches!(c, '+' | '/' | '=' | '\n' | '\r' | ' ' | '\t' | '\\' | ':' | ',' | '"' | '>')
 }
