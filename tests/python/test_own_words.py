@@ -46,6 +46,13 @@ NOT_OWN = [
     ("en", "Caption for the photo: I moved to Berlin."),
     ("en", "Voicemail from Mum: I moved to Berlin last week, call me."),
     ("en", "Unit test input: I live in Berlin."),
+    # Code without a fence.
+    ("en", "// I work in Berlin\nconst a = 1;\nexplain this code"),
+    ("en", "# I live in Berlin\nprint(1)\nWhat does it print?"),
+    ("en", "rows = load(path)\n# I moved to Berlin.\nWhy is it slow?"),
+    ("en", "+// I always row in Berlin\n-// I never row in Berlin\nwhat changed here?"),
+    ("en", "diff --git a/a b/a\n+# I live in Berlin now.\nReview this."),
+    ("de", "@@ -1,2 +1,2 @@\n-Ich wohne in Köln.\n+Ich wohne in Berlin.\nPasst das so?"),
     # Blocks that programs put into a person's message.
     ("en", "<document>\nI live in Berlin.\n</document>\nWho wrote it?"),
     ("en", 'Context: comment by a reader: "I live in Berlin."\nQuestion: what does she want?'),

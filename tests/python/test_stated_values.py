@@ -85,3 +85,30 @@ def test_facts_without_talk_have_a_heading_in_their_language(
 ) -> None:
     memory.remember("eva", fact)
     assert memory.context("eva", "cello").text.splitlines()[0] == heading
+
+
+def test_a_reworded_statement_states_the_value_in_its_place(memory: MemorySystem) -> None:
+    home = {"attribute": "home"}
+    first = memory.remember("ann", "I live in Paris.", value="Paris", **home)
+    assert memory.update("ann", first.memory_id, "I live in Lyon.").value == "Lyon"
+    again = memory.remember("ann", "I live in Paris.", value="Paris", **home)
+    assert [one.memory_id for one in memory.profile("ann").facts] == [again.memory_id]
+    other = memory.update("ann", again.memory_id, "Lyon is my town now.")
+    assert other.value == "Lyon is my town now."
+    same = memory.update("ann", again.memory_id, "lyon is my town now. Really.")
+    assert same.value == "Lyon is my town now."
+
+
+def test_the_same_words_about_another_project_are_another_fact(memory: MemorySystem) -> None:
+    def tell(**metadata: str) -> str:
+        return memory.remember("ann", "Use pnpm.", metadata=metadata).outcome
+
+    assert [tell(project="api"), tell(project="web"), tell(project="api")] == [
+        "added",
+        "added",
+        "repeats",
+    ]
+    for project in ("api", "web"):
+        hits = memory.search("ann", "pnpm", where={"project": project})
+        assert len(hits) == 1
+    assert tell(project="api", path="/a") == "repeats"

@@ -130,6 +130,7 @@ _ROLES = {
     "system": ("system", "developer"),
     "tool": ("tool", "function", "observation", "function response", "tool result"),
 }
+ROLES = frozenset(_ROLES)
 NAMELESS = "Deleted account"
 """How the name of an account without a name begins; nobody's memory is theirs."""
 # Programs whose name a speaker may have.

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from ..errors import InvalidInputError
 from ..hints import shown
-from ..inputs.names import role_of, role_of_speaker
+from ..inputs.names import ROLES, role_of, role_of_speaker
 from . import dates
 from .conversation import DELETED, NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
 from .lines import Clock, Form, Start, may_be_name
@@ -60,6 +60,8 @@ _LEAST_SHARE = 0.1
 # message.
 _LONGEST_HEAD = 10
 _LEAST_SHARE_BELOW = 0.3
+# The fewest labels that are judged.
+_MANY_LABELS = 4
 # Messengers mark their own notices, and media, by a mark of writing direction; the line of a photo,
 # a video or a recording begins with one, too.
 _MARK = "\u200e"
@@ -105,11 +107,19 @@ def is_transcript(head: str) -> bool:
     names = [start.name for start in starts if start is not None and start.name]
     if names and not _is_plain(form):
         return True
+    if _are_keys({*names}):
+        return False
     if not names or starts[0] is not None:
         return bool(names) and len(names) >= _LEAST_SHARE * len(lines)
     begun = next(at for at, start in enumerate(starts) if start is not None and start.name)
     is_sure = (form is _dated or len(set(names)) < len(names)) and begun <= _LONGEST_HEAD
     return is_sure and len(names) >= _LEAST_SHARE_BELOW * (len(lines) - begun)
+
+
+def _are_keys(labels: set[str]) -> bool:
+    """Whether most of many labels are no names, such as those of a package's metadata."""
+    people = sum(role_of(one) in ROLES or may_be_name(one) for one in labels)
+    return len(labels) >= _MANY_LABELS and 2 * people < len(labels)
 
 
 def transcript(source: Source) -> Iterator[Conversation]:

@@ -20,6 +20,7 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::compose::{ComposedEpisode, compose_texts};
+use crate::engine::writing::deleted::{DeletedMarks, is_deleted};
 use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::erase::{learned_after, shown_to, still_learned, without_shown};
 use crate::engine::writing::extracted_facts::ExtractedFacts;
@@ -30,7 +31,7 @@ use crate::engine::writing::shown_before::ShownBefore;
 use crate::error::{Error, Result};
 use crate::generate::facts::FactCandidate;
 use crate::model::{BoundaryJudgement, Episode, Message, NewMessage, SemanticMemory, clean_name};
-use crate::store::{StateRecord, UserErasure};
+use crate::store::{AwaitedEdits, StateRecord, UserErasure};
 use crate::text::secrets::{MASK, masked_text};
 
 /// What a message whose id may be known means.
@@ -266,7 +267,9 @@ impl EditedRecords {
             replace_episodes: before.iter().zip(&messages).take(edited).map(with).collect(),
             ..UserErasure::default()
         };
-        let quotes = Self::quote_edited(services, user, &change, control)?;
+        let quotes = Self::quote_edited(services, user, &change.replace_episodes, &edits, control)?;
+        let earlier = Self::quote_edited(services, user, &before[..edited], &edits, control)?;
+        let quotes = as_decided(services, user, quotes, earlier.concat())?;
         // As if the earlier words had been deleted, and the new ones were in their place.
         let effects = {
             let (view, owner) = (user.view.read(), &user.owner);
@@ -312,21 +315,22 @@ impl EditedRecords {
         Ok(edited)
     }
 
-    /// The quotations of the new words, by episode; none with a model.
+    /// The quotations of the edited messages in these episodes, by episode; none with a model.
     fn quote_edited(
         services: &EngineServices,
         user: &OpenUser,
-        change: &UserErasure,
+        episodes: &[Arc<Episode>],
+        edits: &AwaitedEdits,
         control: &dyn CallControl,
     ) -> Result<Vec<Vec<SemanticMemory>>> {
         if services.llm.is_some() || !services.config.semantic_memory {
             return Ok(Vec::new());
         }
         let is_edited =
-            |one: &FactCandidate| one.source_messages.iter().any(|id| change.messages.contains(id));
+            |one: &FactCandidate| one.source_messages.iter().any(|id| edits.contains_key(id));
         let mut quotes = Vec::new();
-        let found = quotes_of(services, user, &change.replace_episodes, control)?;
-        for (episode, found) in change.replace_episodes.iter().zip(found) {
+        let found = quotes_of(services, user, episodes, control)?;
+        for (episode, found) in episodes.iter().zip(found) {
             let id = &episode.episode_id;
             if user.view.read().backlog.unlearned_episodes().contains_key(id) {
                 continue;
@@ -445,6 +449,44 @@ impl EditedRecords {
 }
 
 /// True if the view has the quotation with these words.
+/// What the user decided about a quotation of the earlier words holds for the same words elsewhere
+/// in the message: one that was deleted or reworded does not come back, one that was closed or
+/// archived stays so.
+fn as_decided(
+    services: &EngineServices,
+    user: &OpenUser,
+    mut quotes: Vec<Vec<SemanticMemory>>,
+    earlier: Vec<SemanticMemory>,
+) -> Result<Vec<Vec<SemanticMemory>>> {
+    let marks = {
+        let _writer = user.lock_writer(&services.indexing_settings())?;
+        DeletedMarks::read_marks(services, user)?
+    };
+    let earlier: HashMap<_, _> =
+        earlier.iter().map(|one| (words_of(one), &one.memory_id)).collect();
+    let view = user.view.read();
+    let keep = |new: &mut SemanticMemory| {
+        let Some(id) = earlier.get(&words_of(new)) else { return true };
+        let Some(known) = view.facts.by_id(id) else { return !is_deleted(&marks, user, id) };
+        if known.quote.is_some() {
+            new.closed_at = known.closed_at;
+            new.valid_to = known.closed_at.map(|at| at.max(new.valid_from));
+            (new.archived_at, new.expires_at) = (known.archived_at, known.expires_at);
+        }
+        known.quote.is_some()
+    };
+    quotes.iter_mut().for_each(|quotes| quotes.retain_mut(keep));
+    Ok(quotes)
+}
+
+/// The message of a quotation, and the letters and digits of its words: a comma more changes
+/// nothing that was decided.
+fn words_of(fact: &SemanticMemory) -> (Option<String>, String) {
+    let text = fact.quote.as_ref().map_or("", |quote| &quote.text);
+    let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    (fact.source_messages.first().cloned(), letters.collect())
+}
+
 fn is_known(view: &UserView, quote: &SemanticMemory) -> bool {
     view.facts.by_id(&quote.memory_id).is_some_and(|known| known.quote == quote.quote)
 }

@@ -91,6 +91,7 @@ fn replace_statement(
         ended_by: Vec::new(),
         links: Vec::new(),
         closed_at: None,
+        value: value_in(known, &content),
         provenance: by_user(),
         ..next_revision(known, services.clock.now())
     });
@@ -105,6 +106,19 @@ fn replace_statement(
     drop(writer);
     compact_if_worth(services, user, control);
     Ok(fact)
+}
+
+/// The value that a fact states in new words: what stands in the place of the earlier value, at
+/// worst all of them. The earlier value would end no other, and be told as what was before.
+fn value_in(known: &SemanticMemory, content: &str) -> String {
+    let value = known.value.as_str();
+    if value.is_empty() || content.to_lowercase().contains(&value.to_lowercase()) {
+        return value.to_owned();
+    }
+    let in_place = known.content.split_once(value).and_then(|(before, after)| {
+        content.strip_prefix(before)?.strip_suffix(after).filter(|new| !new.trim().is_empty())
+    });
+    in_place.unwrap_or(content).trim().to_owned()
 }
 
 /// Deletes records and everything derived from them, in one pass over the files; see

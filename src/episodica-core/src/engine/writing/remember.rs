@@ -27,6 +27,7 @@ use crate::ids::{Owner, record_id};
 use crate::model::{
     BY_USER, FactEnding, MemoryKind, PROCEDURE, Procedure, SemanticMemory, TextProvenance,
 };
+use crate::text::normalized;
 use crate::text::time::{mentions, with_dates};
 
 /// A fact as the application states it.
@@ -126,9 +127,14 @@ pub(crate) fn remember_fact(
             && known.holds_at(now)
             && !known.is_procedure()
             && (&known.attribute, &known.value) == (&attribute, &value)
+            && fits(&known.metadata, &statement.metadata)
     };
     // The same words again call off what was to come in their place, so they are a new fact then.
-    let known = view.same_statement(&content).filter(is_same).cloned();
+    let known = view.same_statement(&content).and_then(|last| {
+        let others = view.facts.current_slots().filter_map(|slot| view.facts.get(slot));
+        let others = others.filter(|known| normalized(&known.content) == normalized(&content));
+        std::iter::once(last).chain(others).find(is_same).cloned()
+    });
     if let Some(known) = known.filter(|_| ends.is_empty()) {
         drop(view);
         return restate(services, user, (basis, now), &known, (statement, expires), control);
@@ -258,6 +264,12 @@ fn restate(
     let again = Arc::new(next_revision(&again, now));
     let fact = put_facts(services, user, basis, vec![again], control)?;
     Ok((fact, StatementOutcome::Repeats))
+}
+
+/// Whether metadata add to what is known and change nothing: the same words about another project
+/// are another fact.
+fn fits(known: &Map<String, Value>, new: &Map<String, Value>) -> bool {
+    new.iter().all(|(key, value)| known.get(key).is_none_or(|known| known == value))
 }
 
 /// The name of an attribute as it is stored: lower case, with underscores.

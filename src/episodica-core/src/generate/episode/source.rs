@@ -63,6 +63,8 @@ pub(super) struct SourceTurn {
     pub by_agent: bool,
     /// When the message was written.
     pub moment: Moment,
+    /// True if the words may be of another day.
+    pub is_of_two_days: bool,
     /// The cleaned text.
     pub text: String,
     /// Language of the text; that of the conversation if the text is too short to tell.
@@ -92,6 +94,7 @@ impl EpisodeSource {
                 message: at,
                 by_agent: message.is_agent(),
                 moment: message.timestamp,
+                is_of_two_days: message.is_of_two_days(),
                 text,
                 language,
                 units: Vec::new(),
@@ -149,7 +152,11 @@ impl EpisodeSource {
         let own = turn.units.iter().rev().filter(|unit| unit.end <= place);
         let earlier = self.turns[..turn.message].iter().rev().map(|turn| &*turn.text);
         let before = own.map(|unit| turn.unit_text(unit)).chain(earlier);
-        mentions_after(before, part, turn.moment, turn.language)
+        let mut dates = mentions_after(before, part, turn.moment, turn.language);
+        if turn.is_of_two_days {
+            dates.iter_mut().for_each(|date| date.confident &= !date.relative);
+        }
+        dates
     }
 
     /// The speaker of a turn.

@@ -161,7 +161,12 @@ fn dates_of(messages: &[Arc<Message>], at: usize) -> Vec<TimeMention> {
     let before = messages[..at].iter().rev();
     let before = before.take_while(|one| one.session_id == message.session_id);
     let language = language(telling_start(&message.content));
-    mentions_after(before.map(|one| &*one.content), &message.content, message.timestamp, language)
+    let before = before.map(|one| &*one.content);
+    let mut dates = mentions_after(before, &message.content, message.timestamp, language);
+    if message.is_of_two_days() {
+        dates.iter_mut().for_each(|date| date.confident &= !date.relative);
+    }
+    dates
 }
 
 fn candidate(

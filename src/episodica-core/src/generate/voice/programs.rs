@@ -45,6 +45,7 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
     // The paragraph below a header of the person's own words.
     let mut own_block = None;
     let mut has_words = false;
+    let mut is_patch = false;
     let levels = lines.iter().filter(|line| has_level(&text[line.range.clone()])).count();
     for (number, line) in lines.iter().enumerate() {
         let bare = &text[line.range.clone()];
@@ -78,7 +79,15 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             continue;
         }
         block = block.or_else(|| ProgramBlock::beginning(text, lines, number));
-        if block.is_some() || is_program_line(bare) || levels > 1 && has_level(bare) {
+        let begins_patch =
+            ["diff --git ", "@@ -", "--- a/"].iter().any(|head| bare.starts_with(head));
+        is_patch = begins_patch || is_patch && bare.starts_with(['+', '-', '@']);
+        let is_program = is_patch
+            || is_program_line(bare)
+            || levels > 1 && has_level(bare)
+            || is_comment(bare)
+            || bare.starts_with('#') && stands_by_code(text, lines, number);
+        if block.is_some() || is_program {
             found.push((line.range.clone(), SaidBy::Application));
         } else if is_quoted(bare) {
             found.push((line.range.clone(), SaidBy::Quoted));
@@ -134,6 +143,32 @@ fn is_program_line(line: &str) -> bool {
         || line.starts_with('"') && (line.contains("\":") || line.contains("\" :"))
         || is_event(line)
         || is_log_line(line)
+}
+
+/// True for a comment of most languages, also in a patch: "+// …". One mark alone begins a heading or
+/// an item of a list, too.
+fn is_comment(line: &str) -> bool {
+    let code = line.strip_prefix(['+', '-']);
+    let is_marked = |line: &str| ["//", "/*", "*/"].into_iter().any(|mark| line.starts_with(mark));
+    is_marked(line) || code.is_some_and(|code| is_marked(code) || code.starts_with("# "))
+}
+
+/// True if the line before or after, in the same paragraph, is code.
+fn stands_by_code(text: &str, lines: &[Line], number: usize) -> bool {
+    let block = lines[number].block;
+    let beside = [number.checked_sub(1), Some(number + 1)].into_iter().flatten();
+    let mut beside = beside.filter_map(|at| lines.get(at)).filter(|line| line.block == block);
+    beside.any(|line| is_code(&text[line.range.clone()]))
+}
+
+/// "const a = 1;", "print(x)", "rows = load(path)".
+fn is_code(line: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let rest = line.trim_start_matches(is_part);
+    let is_named = rest.len() < line.len();
+    line.ends_with([';', '{', '}'])
+        || is_named && rest.starts_with('(') && line.trim_end_matches(':').ends_with(')')
+        || is_named && rest.starts_with(" = ")
 }
 
 /// "[cron:7f] …", "[tool_call id=3]": a bracket whose first word has the form of an identifier.

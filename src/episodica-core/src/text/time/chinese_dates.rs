@@ -260,14 +260,16 @@ impl ChinesePosition<'_> {
             return None;
         }
         let lean = self.lean(length);
-        let days = calendar::infer(self.today, lean, |year| {
-            let day = holidays::holiday(year, *feast)?;
-            Some((day, day))
-        })?;
+        let in_year = |year| holidays::holiday(year, *feast).map(|day| (day, day));
+        let days = calendar::infer(self.today, lean, in_year)?;
         let hit = ChineseMatch::new(length, days, DateGrain::Day);
         let yearly =
             lean == TimeLean::Unknown || self.follows("每") || self.clause_has(length, &["每年"]);
-        Some(if yearly { hit.unsure() } else { hit })
+        // 五一泡汤了 in April is about the coming one: what has happened is its cancellation.
+        let is_next_nearer = calendar::next(self.today, in_year).is_some_and(|(next, _)| {
+            calendar::days_between(self.today, next) < calendar::days_between(days.1, self.today)
+        });
+        Some(if yearly || is_next_nearer { hit.unsure() } else { hit })
     }
 }
 

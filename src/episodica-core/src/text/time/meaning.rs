@@ -1,6 +1,6 @@
 //! The meaning of a pattern match: its days, and how certain they are.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, Weekday};
 
 use super::calendar::{self, CalendarUnit, Days, TimeLean};
 use super::grammar::{FEW, NamedStep, PatternMeaning};
@@ -125,7 +125,13 @@ impl MatchPlace<'_, '_> {
             PatternMeaning::Rolling(direction) => self.rolling(direction),
             PatternMeaning::Weekday(step) => self.weekday(step),
             PatternMeaning::WeekdayOf(week) => {
-                calendar::day_of_week(today, week, self.named_weekday()?).map(DateMatch::day)
+                let weekday = self.named_weekday()?;
+                let found = calendar::day_of_week(today, week, weekday).map(DateMatch::day);
+                // "Monday this week", written on a Sunday with which a week begins, is tomorrow.
+                let is_doubtful = self.patterns.language == Language::English
+                    && today.weekday() == Weekday::Sunday
+                    && weekday != today.weekday().to_monday_zero_offset();
+                found.map(|found| found.sure(!is_doubtful))
             }
             PatternMeaning::WeekdayAnd(weeks) => {
                 let next = calendar::weekday_after(today, self.named_weekday()?, 1)?;

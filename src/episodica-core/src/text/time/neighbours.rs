@@ -16,8 +16,10 @@ const GAP: usize = 4;
 /// A weekday without more words is at most this many days away.
 const WEEK: i32 = 7;
 /// Quotation marks, each with those that close it.
-const QUOTES: [(char, &str); 8] = [
+const QUOTES: [(char, &str); 10] = [
     ('"', "\""),
+    ('\'', "'"),
+    ('‘', "’"),
     ('“', "”"),
     ('„', "“”"),
     ('«', "»"),
@@ -72,8 +74,9 @@ pub(super) fn settle(text: &str, today: Date, found: &mut Vec<TimeMention>) {
     leave_open(text, today, found);
 }
 
-/// Marks as uncertain a relative date in a quotation, whose day of telling is unknown, and a date
-/// without its year beside another year: "in 1998 we moved on 3 May".
+/// Marks as uncertain a relative date in a quotation, whose day of telling is unknown, or after an
+/// earlier year: "in 2019 she said that she would move next week"; and a date without its year
+/// beside another year: "in 1998 we moved on 3 May".
 fn leave_open(text: &str, today: Date, found: &mut [TimeMention]) {
     if !found.iter().any(|mention| mention.relative && mention.confident) {
         return;
@@ -100,8 +103,18 @@ fn leave_open(text: &str, today: Date, found: &mut [TimeMention]) {
         let is_elsewhere = mention.naming == NamedDates::Weekday
             && mention.from > today
             && days.iter().any(is_far_away);
+        let follows_past = |year: &TimeMention| {
+            year.start < mention.start
+                && year.to.year() < today.year()
+                && !is_apart(text, mention, year)
+        };
+        let is_told_then = mention.naming == NamedDates::Nothing && years.iter().any(follows_past);
         let is_quoted = quoted.iter().any(|quote| quote.contains(&mention.start));
-        if is_quoted || is_elsewhere || lacks_year && years.iter().any(is_other_year) {
+        if is_quoted
+            || is_told_then
+            || is_elsewhere
+            || lacks_year && years.iter().any(is_other_year)
+        {
             mention.confident = false;
         }
     }
@@ -113,11 +126,19 @@ fn is_apart(text: &str, one: &TimeMention, other: &TimeMention) -> bool {
     text.get(between).is_some_and(|gap| gap.contains(SENTENCE_ENDS))
 }
 
-/// The texts in paired quotation marks, in bytes.
+/// The texts in paired quotation marks, in bytes. An apostrophe is a mark only beside a word.
 fn quotations(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, &str)> = None;
+    let mut before = ' ';
     for (at, mark) in text.char_indices() {
+        let next = text[at + mark.len_utf8()..].chars().next().unwrap_or(' ');
+        let is_apostrophe =
+            "'’".contains(mark) && before.is_alphanumeric() && next.is_alphanumeric();
+        before = mark;
+        if is_apostrophe {
+            continue;
+        }
         if let Some((start, closing)) = open {
             if closing.contains(mark) {
                 found.push(start..at);
