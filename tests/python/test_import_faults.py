@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from episodica import EpisodicaError, MemorySystem
+from episodica import EpisodicaError, InvalidInputError, MemorySystem
 from episodica.conversations import checked
 from episodica.readers import read_conversations
 
@@ -120,3 +120,20 @@ def test_no_chat_is_dated_1970(memory: MemorySystem, tmp_path: Path, name: str, 
         value = broken(value, place, when)
     memory.import_(written(tmp_path / name, value), "ida")
     assert all(one.timestamp.year > 2000 for one in memory.messages("ida"))
+
+
+METADATA = (
+    "Metadata-Version: 2.4\nName: skiff\nVersion: 0.1.0\nClassifier: Topic :: Software\n"
+    "Classifier: Typing :: Typed\nRequires-Dist: numpy>=2\nRequires-Dist: rowing>=1\n"
+    "Provides-Extra: boats\nLicense-File: LICENSE\n"
+)
+
+
+def test_a_file_of_keys_is_no_chat(memory: MemorySystem, tmp_path: Path) -> None:
+    path = tmp_path / "METADATA.txt"
+    path.write_text(METADATA, encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="METADATA"):
+        memory.import_(path, "ida")
+    names = ("Cy", "Kim", "Bo", "Dr. Reyes", "Mum")
+    path.write_text("".join(f"{name}: I row.\n" for name in names * 2), encoding="utf-8")
+    assert memory.import_(path, "ida").messages == 2 * len(names)
