@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::{self, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{self, PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 /// A lock that one thread holds at a time.
@@ -19,6 +19,8 @@ pub struct MutexGuard<'a, T: ?Sized> {
     of: &'a Mutex<T>,
 }
 
+/// How often [`Mutex::wait_until_free`] looks.
+const POLL: Duration = Duration::from_micros(200);
 const HELD: &str = "invariant: a guard has its lock";
 
 impl<T> Mutex<T> {
@@ -38,6 +40,18 @@ impl<T: ?Sized> Mutex<T> {
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         MutexGuard { held: Some(held), of: self }
+    }
+
+    /// Waits until nobody holds the mutex, at most `longest`; whether it was free.
+    pub fn wait_until_free(&self, longest: Duration) -> bool {
+        let until = Instant::now() + longest;
+        while matches!(self.0.try_lock(), Err(TryLockError::WouldBlock)) {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(POLL);
+        }
+        true
     }
 
     /// Returns the value; `&mut self` guarantees exclusive access.

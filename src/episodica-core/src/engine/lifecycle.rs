@@ -1,5 +1,6 @@
 //! The engine: its parts, opening and closing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +33,8 @@ use crate::store::{FileBackend, LogStore, OpenMode, Store};
 const DROP_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longer timeouts count as unlimited.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
+/// How long the events of a user wait for a write that is under way.
+const LONGEST_WRITE: Duration = Duration::from_secs(1);
 
 /// The parts of an engine.
 pub struct EngineParts {
@@ -161,7 +164,14 @@ impl Engine {
     ) -> Result<EventPage> {
         self.check_open()?;
         self.catch_up_all(user_id, &Uninterrupted)?;
-        events_of(&self.services, cursor, user_id, limit)
+        let page = events_of(&self.services, cursor, user_id, limit)?;
+        // A record is in its log a moment before it is in memory, where a callback looks for it. A
+        // callback that is called by the writer itself must not wait for it.
+        let told: BTreeSet<&str> = page.events.iter().map(|event| &*event.user_id).collect();
+        for user in told.into_iter().filter_map(|user| self.users.get(user)) {
+            user.writer.wait_until_free(LONGEST_WRITE);
+        }
+        Ok(page)
     }
 
     /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and
