@@ -38,8 +38,8 @@ _MOST_SAID = 100
 _MOST_UNDATED, _MOST_TRIED = 200, 200_000
 # The most messages whose time may be corrected.
 _MOST_MOVED = 200
-# So many known messages, and this share of those around them, tell that a chat is known: in an
-# export under a new name, a person's own messages may be all that is.
+# A chat is known by at least this number of messages, and this share of the messages around them:
+# in an export under a new name, only a person's own messages may be known.
 _MANY_KNOWN, _SHARE_KNOWN = 3, 0.2
 _ID_LENGTH = 32
 
@@ -254,7 +254,7 @@ def _of_another_chat(memory: OpenStore, user: str, conversation: Conversation) -
 def _is_later_export(known: list[int], count: int, first: int) -> bool:
     """Whether the chat is known by these of the messages from ``first`` on.
 
-    Of those between the first and the last known one and beside them, enough must be known.
+    Of those from before the first to after the last known one, enough must be known.
     """
     start, last = min(known), max(known)
     around = last - start + 1 + (start > 0) + (last + 1 < count)
@@ -450,8 +450,8 @@ def _with_corrected(memory: OpenStore, user: str, conversation: Conversation) ->
     """Gives numbered messages the ids and times under which they are known with another time.
 
     The id of a numbered message tells its time, too, since other chats have the same numbers. So
-    the chat must be known, and have had a message of this number, speaker and words among its known
-    ones or beside them, which is not in this file any more.
+    the chat must be known, and have had a message of this number, speaker and words next to its
+    known ones, which is not in this file any more.
     """
     places = [at for at, one in enumerate(conversation.messages) if is_timed(one)]
     held = {at: queries.get(memory, user, conversation.ids[at] or "") for at in places}
@@ -463,7 +463,7 @@ def _with_corrected(memory: OpenStore, user: str, conversation: Conversation) ->
     first, last = min(known), max(known)
     count = 0
     for at in (one for one in held if one not in known):
-        # Others beside a chat may have the numbers with which it grows.
+        # Messages of other chats may have the numbers with which this one grows.
         beside = [
             one for one, side in gone if (side <= 0 or at > last) and (side >= 0 or at < first)
         ]
@@ -491,7 +491,7 @@ def _has_number_of(known: Message, conversation: Conversation, position: int) ->
 def _gone_around(
     memory: OpenStore, user: str, known: list[Message], held: set[str | None]
 ) -> list[tuple[Message, int]]:
-    """The messages between known ones of a chat that are not held, and one before and behind.
+    """The messages between known ones of a chat that are not held, one before and one after.
 
     With each its side: -1, 0 or 1.
     """

@@ -19,7 +19,7 @@ from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .embedders import named_embedding
 from .errors import ConfigError, LLMError
 from .hints import shown
-from .inputs.functions import misfit
+from .signatures import misfit
 
 LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
 Embedding: TypeAlias = (

@@ -13,11 +13,11 @@ from typing import Literal, overload
 from .errors import InvalidInputError
 from .following import EventStream, Subscription
 from .inputs import checks as check
-from .inputs.functions import misfit
 from .inputs.options import list_options
 from .progress import Progress, Reporter
 from .reports import BackupReport, CompactReport, Event, Events, RebuildReport, VerifyReport
 from .sessions import Session
+from .signatures import misfit
 from .status import Health, StoreStats, Usage, UserStats
 from .store import OpenStore
 

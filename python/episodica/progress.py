@@ -9,7 +9,7 @@ from typing import Any, TextIO, TypeAlias
 
 from .awaiting import Awaiter
 from .errors import InvalidInputError
-from .inputs.functions import misfit
+from .signatures import misfit
 from .visible import escaped
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]

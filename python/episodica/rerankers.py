@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from .errors import ConfigError
-from .inputs.functions import misfit
 from .results import Hit, SearchResults
+from .signatures import misfit
 
 Reranker: TypeAlias = Callable[[str, list[str]], Iterable[float]]
 

@@ -29,7 +29,7 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 PYTHON_LEVELS = [
     "visible",
     "_native errors hints people preflight",
-    "awaiting dates",
+    "awaiting dates signatures",
     "frames handle headings place progress regular request_record value",
     "config records reports status",
     "embedders forgetting",
@@ -40,7 +40,7 @@ PYTHON_LEVELS = [
     "profiling",
     "operation queries",
     "corrections explaining forming plot recalling",
-    "conversations layers",
+    "conversations layers namesakes",
     "transfer",
     "carrying display",
     "system",

@@ -273,7 +273,7 @@ def test_files_of_several_users_in_a_folder_are_left_out(
 ) -> None:
     folder = folder_of(tmp_path / "of-one", a=TALK, b=[TEA, SKI], c=TALK.replace("Lyon", "Oslo"))
     report = memory.import_(folder, "ida")
-    assert (report.messages, report.semantic_memories, memory.users()) == (3, 0, ["ida"])
+    assert (report.messages, report.semantic_memories, memory.users()) == (4, 0, ["ida"])
     why = "several users would become `ida`; import it alone, without a user"
     assert report.left_out == (f"b.json: {why}",)
     report = memory.import_(folder_of(tmp_path / "each", a=TALK, b=[TEA], c=[SKI]), "eve")

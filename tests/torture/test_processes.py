@@ -161,10 +161,10 @@ def test_a_process_that_is_stopped_while_it_writes_is_named(store: Path) -> None
                 try:
                     memory.add_messages("alice", [text])
                 except StoreLockedError as error:
-                    told = str(error)
+                    # It may be stopped between the lock and the note of who has it.
+                    told = str(error) if f"`{other.pid}`" in str(error) else None
                 other.send_signal(signal.SIGCONT)
             assert told is not None, "it was never stopped while it held the lock"
-            assert f"`{other.pid}`" in told
             assert memory.add_messages("alice", [text]).messages_added == 1
         finally:
             other.kill()

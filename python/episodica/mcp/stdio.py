@@ -112,7 +112,7 @@ async def standard_streams(
         # The process does not wait for a thread of anyio, even if the client does not read.
         data = text.encode("utf-8", "surrogatepass") + b"\n"
         async with lock:
-            # Calls are finished even if nobody reads their answers any more.
+            # Calls are finished even if the client does not read their answers any more.
             with suppress(BrokenPipeError):
                 await anyio.to_thread.run_sync(_write_all, target, data, abandon_on_cancel=True)
 

@@ -27,7 +27,7 @@ _SENT = re.compile(
 )
 _NOTICES = ("Subscribe", "Unsubscribe", "placeholder")
 _REACTION = re.compile(r"(?:Reacted .{1,20} to your message|Liked a message)\s*", re.IGNORECASE)
-# What Messenger writes without the name of the person under whom it stands.
+# Texts that Messenger writes without the name of the person.
 _OWN_WORDS = re.compile(
     r"You are now connected on Messenger|Say hi to your new Facebook friend, .{1,80}"
     r"|You can now (?:message and )?call each other\b.{0,120}"
@@ -35,7 +35,7 @@ _OWN_WORDS = re.compile(
     r"|.{1,60} is now connected on Messenger",
     re.IGNORECASE,
 )
-# What it writes of a person, in English also behind "You".
+# Texts that it writes about a person, in English also after "You".
 _DID = re.compile(
     r" (?:(?:named|left|joined) the group\b.{0,300}\.|created (?:the group\.|a poll: .{1,300})"
     r"|(?:joined|started|left) (?:the|an?) (?:audio |video |voice |group )?(?:call|chat)\."
@@ -93,7 +93,7 @@ def _told(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _begins_with_own_word(sender: str, text: str) -> bool:
-    """Whether a text that is no notice begins with the sender's first name: it is a word, too."""
+    """Whether a person's own text begins with the sender's first name: it is a word, too."""
     first = sender.partition(" ")[0]
     return (
         bool(first)

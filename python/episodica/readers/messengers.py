@@ -435,7 +435,7 @@ def _package(source: Source, files: list[str], others: list[str]) -> Iterator[Co
 
 
 def _rows(source: Source, name: str) -> list[dict[str, Any]]:
-    """The rows of a table; what is no row is left out and named."""
+    """The rows of a table; other lines are left out and named."""
     found = source.take(name, rows)
     faults = [(why, line) for why, line in found if isinstance(why, str)]
     source.left_out += (LeftOut(f"{name}, line {line}", why, True) for why, line in faults)

@@ -13,7 +13,7 @@ _REPLY = re.compile(
 )
 # The line above lines after `>`: it ends with a colon and names a writer.
 _QUOTES = re.compile(r".{3,200}[:\uff1a]\s*$")
-# The head that Outlook writes above what it quotes: "From: ...", "*Gesendet:* ...", perhaps below
+# The head that Outlook writes above a quotation: "From: ...", "*Gesendet:* ...", perhaps below
 # "-----Original Message-----".
 _FIELD = re.compile(r"\s{0,9}\*{0,2}[^\W\d_][^:\uff1a]{0,28}[:\uff1a]\*{0,2}\s{0,9}(\S.{0,400})")
 _TITLE = re.compile(r"\s{0,9}-{3,20}\s{0,3}[^\W\d_][^-]{2,60}-{3,20}\s*+")
@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"[<(\[](?:mailto:)?[^\s<>()\[\]@]{1,80}@[^\s<>()\[\]@]{1,
 _DAY = re.compile(r"(?<!\d)(?:(?:19|20)\d{2}(?!\d)|\d{1,2}([-/.])\d{1,2}\1\d{2,4})")
 _CLOCK = re.compile(r"(?<!\d)\d{1,2}[:.h]\d{2}(?!\d)")
 _WORD = re.compile(r"[^\W\d_]+")
-# The most words behind the name ("a écrit"), in it, and besides it: the day, "at", the verb.
+# The most words after the name ("a écrit"), in it, and besides it: the day, "at", the verb.
 _MOST_BEHIND, _MOST_IN_NAME, _MOST_BESIDE = 3, 4, 9
 # A part of a name that is shorter may be a word.
 _LEAST_PART = 3
@@ -128,7 +128,7 @@ def _begin_of_head(lines: list[str], last: int, people: list[str], is_reply: boo
 
 
 def _is_head(text: str, people: list[str], is_reply: bool) -> bool:
-    """Whether a line names who wrote what is below, and when.
+    """Whether a line names the writer of the text below it, and when.
 
     That is an address in brackets, or in a reply one of the letter's people.
     """
@@ -149,15 +149,21 @@ def _is_head(text: str, people: list[str], is_reply: bool) -> bool:
     return is_sure and words <= in_name and more <= _MOST_BESIDE
 
 
+def _is_inside_word(text: str, start: int, end: int) -> bool:
+    return text[start - 1 : start].isalpha() or text[end : end + 1].isalpha()
+
+
 def _named_in(text: str, people: list[str]) -> tuple[int, int] | None:
     """Where a text in small letters names one of the people.
 
-    By the whole name beside a day, or by a part of the name beside a time.
+    By the whole name with a day, or by a part of the name with a time.
     """
     for one in people:
-        found = re.search(rf"(?<![^\W\d_]){re.escape(one)}(?![^\W\d_])", text)
         # Scripts without capital letters have no spaces around a name.
-        at = found.start() if found else text.find(one) if one == one.upper() else -1
+        is_spaced = one != one.upper()
+        at = text.find(one)
+        while is_spaced and at >= 0 and _is_inside_word(text, at, at + len(one)):
+            at = text.find(one, at + len(one))
         if at >= 0:
             return (at, at + len(one)) if _DAY.search(text) else None
     parts = {

@@ -117,7 +117,7 @@ def is_transcript(head: str) -> bool:
 
 
 def _are_keys(labels: set[str]) -> bool:
-    """Whether most of many labels are no names, such as those of a package's metadata."""
+    """Whether most of many labels name no person, such as those of a package's metadata."""
     people = sum(role_of(one) in ROLES or may_be_name(one) for one in labels)
     return len(labels) >= _MANY_LABELS and 2 * people < len(labels)
 

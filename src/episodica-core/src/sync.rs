@@ -42,7 +42,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { held: Some(held), of: self }
     }
 
-    /// Waits until nobody holds the mutex, at most `longest`; whether it was free.
+    /// Waits until the mutex is free, at most `longest`; whether it was.
     pub fn wait_until_free(&self, longest: Duration) -> bool {
         let until = Instant::now() + longest;
         while matches!(self.0.try_lock(), Err(TryLockError::WouldBlock)) {

@@ -1,6 +1,7 @@
 //! One text field of one kind of record, indexed twice: by words and by meaning.
 
-use ndarray::{ArrayView1, ArrayView2};
+use half::f16;
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::{Postings, VectorIndex, VectorIndexFactory};
 use crate::error::Result;
@@ -36,8 +37,9 @@ impl TextIndex {
         self.vectors = other.vectors;
     }
 
-    /// Adds or replaces the vectors of slots. The first call sets the dimension; rows of another
-    /// dimension are not added, and the result is false.
+    /// Adds or replaces the vectors of slots, rounded to half precision: an index of many rows
+    /// keeps no more, and a score must not depend on the number of rows. The first call sets the
+    /// dimension; rows of another dimension are not added, and the result is false.
     ///
     /// # Errors
     /// `Index` if the library fails.
@@ -57,7 +59,7 @@ impl TextIndex {
             Some(index) => index,
             none => none.insert(factory.create_index(rows.ncols())?),
         };
-        index.add_vectors(slots, rows)?;
+        index.add_vectors(slots, rounded(rows).view())?;
         Ok(true)
     }
 
@@ -73,7 +75,13 @@ impl TextIndex {
     ) -> Result<()> {
         self.vectors = match slots.len() {
             0 => None,
-            _ => Some(factory.restore_index(slots, rows)?),
+            _ => {
+                let rows = match rows {
+                    Matrix::Single(rows) => rounded(rows.view()).into(),
+                    halves @ Matrix::Half(_) => halves,
+                };
+                Some(factory.restore_index(slots, rows)?)
+            }
         };
         Ok(())
     }
@@ -124,4 +132,9 @@ impl TextIndex {
     pub fn heap_bytes(&self) -> usize {
         self.postings.heap_bytes() + self.vector_index().map_or(0, VectorIndex::heap_bytes)
     }
+}
+
+/// The rows as half precision can write them.
+fn rounded(rows: ArrayView2<'_, f32>) -> Array2<f32> {
+    rows.mapv(|number| f16::from_f32(number).to_f32())
 }

@@ -102,8 +102,8 @@ impl Message {
         self.name.as_deref().unwrap_or(&self.role)
     }
 
-    /// True if the words may be of another day than the message: "yesterday", in a version of a later
-    /// day, is counted from one of the two.
+    /// True if the words may be of another day than the message: "yesterday", in a version of a
+    /// later day, is counted from one of the two.
     pub(crate) fn is_of_two_days(&self) -> bool {
         self.edited_at.is_some_and(|at| at.local().date() != self.timestamp.local().date())
     }

@@ -1,7 +1,6 @@
 //! The vectors of episodes: each the mean of its messages' vectors. They are computed from these
 //! and never stored.
 
-use half::f16;
 use ndarray::{Array1, Array2, Axis};
 
 use crate::engine::memory::indexing::IndexingSettings;
@@ -40,14 +39,12 @@ impl UserView {
     }
 
     /// The mean of the vectors of messages, of length 1; `None` if one is missing, or without
-    /// messages. Rounds each to half precision, as an index of many vectors does, so the mean does
-    /// not depend on how many there were when it was computed.
+    /// messages.
     pub fn mean_vector(&self, messages: &[u32]) -> Option<Array1<f32>> {
         let vectors = self.messages.field.vector_index().filter(|_| !messages.is_empty())?;
         let mut sum = Array1::zeros(vectors.dimension());
         for message in messages {
-            let vector = vectors.vector_of(u64::from(*message))?;
-            sum += &vector.mapv_into(|number| f16::from_f32(number).to_f32());
+            sum += &vectors.vector_of(u64::from(*message))?;
         }
         let length = sum.dot(&sum).sqrt();
         if length > 0.0 {

@@ -108,8 +108,8 @@ fn replace_statement(
     Ok(fact)
 }
 
-/// The value that a fact states in new words: what stands in the place of the earlier value, at
-/// worst all of them. The earlier value would end no other, and be told as what was before.
+/// The value that a fact states in new words: the words in the place of the earlier value, at
+/// worst all of them. The earlier value would end no other, and be told as the one before.
 fn value_in(known: &SemanticMemory, content: &str) -> String {
     let value = known.value.as_str();
     if value.is_empty() || content.to_lowercase().contains(&value.to_lowercase()) {

@@ -145,8 +145,8 @@ fn is_program_line(line: &str) -> bool {
         || is_log_line(line)
 }
 
-/// True for a comment of most languages, also in a patch: "+// …". One mark alone begins a heading or
-/// an item of a list, too.
+/// True for a comment of most languages, also in a patch: "+// …". One mark alone begins a heading
+/// or an item of a list, too.
 fn is_comment(line: &str) -> bool {
     let code = line.strip_prefix(['+', '-']);
     let is_marked = |line: &str| ["//", "/*", "*/"].into_iter().any(|mark| line.starts_with(mark));

@@ -21,7 +21,7 @@ const MAX_ARMOUR: usize = 16 << 10;
 const FULL_LINE: usize = 40;
 /// Least letters of a line that is cut off.
 const CUT_LINE: usize = 16;
-/// Most bytes that a program prints before a line and behind it.
+/// Most bytes that a program prints before a line and after it.
 const MAX_BEFORE: usize = 32;
 const MAX_BEHIND: usize = 6;
 /// Most headers, and most bytes of one.

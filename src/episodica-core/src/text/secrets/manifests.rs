@@ -8,7 +8,7 @@ use super::FoundSecret;
 use super::named::{is_example, is_reference};
 use crate::fork::ForkLazy;
 
-/// Keys under which Kubernetes itself holds what is no secret.
+/// Keys under which Kubernetes itself holds no secret.
 const OPEN_KEYS: &[&str] = &["ca.crt", "tls.crt", "namespace", "username"];
 
 /// A JSON object in one line, perhaps within a text of JSON: its kind, its values, a pair of these.
@@ -166,7 +166,7 @@ fn pair_of(body: &str) -> Option<(&str, &str)> {
     Some((key.trim_matches(['"', '\'']), value.trim_matches(['"', '\''])))
 }
 
-/// A value that is no block, no place to be filled and no example.
+/// A value, but no block, no place to be filled and no example.
 fn is_secret(value: &str, is_encoded: bool) -> bool {
     let is_base64 = || {
         value.len().is_multiple_of(4)

@@ -3,9 +3,9 @@
 //! Eight readers look for eight kinds of signs: the beginnings that services give their keys
 //! (`formats`), words of a known form (`shapes`), private keys in armour (`armour`), names such as
 //! `password=` before a value (`named`), numbers with check digits (`numbers`), options of commands
-//! (`commands`), columns of tables (`tables`), and files of programs (`files`). Nothing is found by its randomness
-//! alone: hashes, ids and encoded images stay. Each reader is linear in the length of the
-//! text.
+//! (`commands`), columns of tables (`tables`), and files of programs (`files`). Nothing is found
+//! by its randomness alone: hashes, ids and encoded images stay. Each reader is linear in the
+//! length of the text.
 
 mod armour;
 mod carried;

@@ -47,7 +47,7 @@ pub(super) fn find_numbers(text: &str, found: &mut Vec<FoundSecret>) {
 }
 
 /// The sign that begins at `at`, and its bytes: full-width letters, digits and marks as the narrow
-/// ones, spaces and dashes of all widths as one space and one hyphen; 0 for what is not of ASCII
+/// ones, spaces and dashes of all widths as one space and one hyphen; 0 for other letters
 /// and at the end.
 fn sign_at(bytes: &[u8], at: usize) -> (u8, usize) {
     match bytes[at..] {

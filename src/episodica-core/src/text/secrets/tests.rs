@@ -223,9 +223,11 @@ fn a_private_key_is_found_behind_the_marks_of_its_lines() {
 #[test]
 fn values_of_kubernetes_secrets_are_masked() {
     let shown = |text: &str| super::mask_secrets(text).0.replace("[secret: secret key]", "#");
-    let yaml = "apiVersion: v1\nkind: Secret\ntype: Opaque\ndata:\n  signing.key: V2ludGVyLTQyNDI=\n  \
+    let yaml = "apiVersion: v1\nkind: Secret\ntype: Opaque\ndata:\n  \
+        signing.key: V2ludGVyLTQyNDI=\n  \
         tls.crt: LS0tLS1CRUdJTg==\n  host: {{ .Values.host }}\nstringData:\n  smtp: kestrelmoor\n  \
-        app.conf: |\n    a = 1\n    b = kestrel\n  last: moor7hen\nmetadata:\n  name: shop-db\n---\n\
+        app.conf: |\n    a = 1\n    b = kestrel\n  last: moor7hen\nmetadata:\n  \
+        name: shop-db\n---\n\
         kind: ConfigMap\ndata:\n  page: V2ludGVyLTQyNDI=\n";
     let left = yaml
         .replacen("V2ludGVyLTQyNDI=", "#", 1)
@@ -239,9 +241,11 @@ fn values_of_kubernetes_secrets_are_masked() {
     let masked = shown(&numbered(yaml));
     assert!(!masked.contains("moor") && masked.matches('#').count() == 4, "{masked}");
     let list = "items:\n- apiVersion: v1\n  data:\n    page: V2ludGVyLTQyNDI=\n  kind: ConfigMap\n\
-        - apiVersion: v1\n  data:\n    k: V2ludGVyLTQyNDI=\n  kind: Secret\n  metadata:\n    name: x\n";
+        - apiVersion: v1\n  data:\n    k: V2ludGVyLTQyNDI=\n  kind: Secret\n  \
+        metadata:\n    name: x\n";
     assert_eq!(shown(list), list.replace("k: V2ludGVyLTQyNDI=", "k: #"));
-    let json = "{\n  \"data\": {\n    \"k\": \"V2ludGVyLTQyNDI=\",\n    \"l\": \"a2VzdHJlbA==\"\n  },\n  \
+    let json = "{\n  \"data\": {\n    \"k\": \"V2ludGVyLTQyNDI=\",\n    \"l\": \
+        \"a2VzdHJlbA==\"\n  },\n  \
         \"kind\": \"Secret\",\n  \"metadata\": {\n    \"name\": \"shop-db\"\n  }\n}";
     assert_eq!(shown(json), json.replace("V2ludGVyLTQyNDI=", "#").replace("a2VzdHJlbA==", "#"));
     for quote in ["\"", "\\\""] {
@@ -387,9 +391,11 @@ fn what_looks_like_a_card_a_key_or_a_file_of_logins_stays() {
         // Labels without a key, other blocks.
         "It looks for \"-----BEGIN RSA PRIVATE KEY-----\" and \"-----END RSA PRIVATE KEY-----\".",
         "if line.startswith('-----BEGIN OPENSSH PRIVATE KEY-----'):\n    return True\n",
-        "the file begins with\n-----BEGIN PRIVATE KEY-----\nand it ends with\n-----END PRIVATE KEY-----",
+        "the file begins with\n-----BEGIN PRIVATE KEY-----\nand it ends with\n\
+            -----END PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\n<your key here>\n-----END PRIVATE KEY-----",
-        "     1→-----BEGIN PUBLIC KEY-----\n     2→MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEMFkwEwYHKoZIzj0\n\
+        "     1→-----BEGIN PUBLIC KEY-----\n     \
+            2→MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEMFkwEwYHKoZIzj0\n\
              3→-----END PUBLIC KEY-----",
         // Prose and addresses with colons.
         "machine learning\npassword reset now",
@@ -397,17 +403,22 @@ fn what_looks_like_a_card_a_key_or_a_file_of_logins_stays() {
         "src/main.rs:5432:12:warning:unused, 10:30:45:123:done, a:b:c:d:e",
         "# hostname:port:database:username:password\n*:*:*:*:*\ncpe:2.3:a:b:c",
         "arn:aws:iam::123456789012:user/ida, localhost:5432:shop",
-        "{\"auth\": \"oauth2\"}, auth: required, _auth=${NPM_AUTH}, \"auth\": \"dXNlcjpwYXNzd29yZA==\"",
+        "{\"auth\": \"oauth2\"}, auth: required, _auth=${NPM_AUTH}, \
+            \"auth\": \"dXNlcjpwYXNzd29yZA==\"",
         "auth: aGVsbG8gd29ybGQ=",
         // Names without a value.
         "Private key: /etc/ssl/private/host.pem, private key: see the vault",
         "Private key: SHA256:Lx0RrqDRr3GpcG3FrmqbHjHZ9fC1hVpLgD8y6Wn3kTs",
         "kind: SecretStore\ndata:\n  name: V2ludGVyLTQyNDI=",
         "kind: ConfigMap\ndata:\n  name: V2ludGVyLTQyNDI=\n---\nkind: Secret\nmetadata:\n  name: x",
-        "kind: Secret\ndata:\n  username: YWRtaW4=\n  tls.crt: LS0tLS1CRUdJTg==\n  k: {{ .Values.k }}",
-        "env:\n- name: KEY\n  valueFrom:\n    secretKeyRef:\n      name: shop\n      key: signing.key",
-        "{\"kind\":\"ConfigMap\",\"data\":{\"k\":\"V2ludGVyLTQyNDI=\"},\"for\":{\"kind\":\"Secret\"}}",
-        "xprv is the beginning of a key, xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJ",
+        "kind: Secret\ndata:\n  username: YWRtaW4=\n  tls.crt: LS0tLS1CRUdJTg==\n  \
+            k: {{ .Values.k }}",
+        "env:\n- name: KEY\n  valueFrom:\n    secretKeyRef:\n      name: shop\n      \
+            key: signing.key",
+        "{\"kind\":\"ConfigMap\",\"data\":{\"k\":\"V2ludGVyLTQyNDI=\"},\
+            \"for\":{\"kind\":\"Secret\"}}",
+        "xprv is the beginning of a key, \
+            xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJ",
         "\u{1b}[36mpassword\u{1b}[0m: \u{1b}[33mrequired\u{1b}[0m",
         "\u{1b}[33mcommit 3f786850e387550fdab836ed7e6dc881de23001b\u{1b}[m",
     ] {

@@ -265,7 +265,7 @@ impl ChinesePosition<'_> {
         let hit = ChineseMatch::new(length, days, DateGrain::Day);
         let yearly =
             lean == TimeLean::Unknown || self.follows("每") || self.clause_has(length, &["每年"]);
-        // 五一泡汤了 in April is about the coming one: what has happened is its cancellation.
+        // 五一泡汤了 in April is about the coming one: its cancellation has happened.
         let is_next_nearer = calendar::next(self.today, in_year).is_some_and(|(next, _)| {
             calendar::days_between(self.today, next) < calendar::days_between(days.1, self.today)
         });

@@ -126,7 +126,7 @@ fn is_apart(text: &str, one: &TimeMention, other: &TimeMention) -> bool {
     text.get(between).is_some_and(|gap| gap.contains(SENTENCE_ENDS))
 }
 
-/// The texts in paired quotation marks, in bytes. An apostrophe is a mark only beside a word.
+/// The texts in paired quotation marks, in bytes. An apostrophe inside a word is no mark.
 fn quotations(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, &str)> = None;
