@@ -16,7 +16,7 @@ use crate::engine::reading::later::later_words;
 use crate::engine::reading::search::{MAX_TOP_K, SearchRun, merge, numbered};
 use crate::error::{Error, Result};
 use crate::generate::voice::{base_voice, spans};
-use crate::model::{Message, SaidBy, SemanticMemory};
+use crate::model::{Episode, Message, SaidBy, SemanticMemory};
 use crate::score::{
     AnswerRelevance, ContextCandidates, ContextParts, ContextWords, EpisodeSummary, FactSection,
     HitKind, HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts,
@@ -287,15 +287,7 @@ impl ContextSources {
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             HitRecord::Episode(episode) => Some(EpisodeSummary {
-                text: format!(
-                    "{}: {}",
-                    zone.local_moment(episode.timestamp).local().date(),
-                    if quotes_title(&episode.summary, &episode.title) {
-                        episode.summary.clone()
-                    } else {
-                        episode.abstract_text()
-                    }
-                ),
+                text: dated_summary(episode, zone),
                 sources: slots(view, hit.messages.iter().map(|message| &message.message_id)),
             }),
             _ => None,
@@ -436,6 +428,14 @@ fn section(fact: &SemanticMemory) -> FactSection {
 
 fn slots<'a>(view: &UserView, ids: impl Iterator<Item = &'a String>) -> Vec<u32> {
     ids.filter_map(|id| view.messages.slot_of(id)).collect()
+}
+
+/// The day and the summary of an episode, with its title unless the summary quotes it.
+fn dated_summary(episode: &Episode, zone: &DisplayZone) -> String {
+    let day = zone.local_moment(episode.timestamp).local().date();
+    let quotes = quotes_title(&episode.summary, &episode.title);
+    let text = if quotes { episode.summary.clone() } else { episode.abstract_text() };
+    format!("{day}: {text}")
 }
 
 #[cfg(test)]

@@ -130,11 +130,7 @@ pub(crate) fn remember_fact(
             && fits(&known.metadata, &statement.metadata)
     };
     // The same words again call off what was to come in their place, so they are a new fact then.
-    let known = view.same_statement(&content).and_then(|last| {
-        let others = view.facts.current_slots().filter_map(|slot| view.facts.get(slot));
-        let others = others.filter(|known| normalized(&known.content) == normalized(&content));
-        std::iter::once(last).chain(others).find(is_same).cloned()
-    });
+    let known = same_words(&view, &content).find(is_same).cloned();
     if let Some(known) = known.filter(|_| ends.is_empty()) {
         drop(view);
         return restate(services, user, (basis, now), &known, (statement, expires), control);
@@ -264,6 +260,18 @@ fn restate(
     let again = Arc::new(next_revision(&again, now));
     let fact = put_facts(services, user, basis, vec![again], control)?;
     Ok((fact, StatementOutcome::Repeats))
+}
+
+/// The facts with these words, the last one first. Facts about other things may have them, too.
+fn same_words<'a>(
+    view: &'a UserView,
+    content: &'a str,
+) -> impl Iterator<Item = &'a Arc<SemanticMemory>> {
+    let last = view.same_statement(content);
+    let words = normalized(content);
+    let current = last.map(|_| view.facts.current_slots()).into_iter().flatten();
+    let others = current.filter_map(|slot| view.facts.get(slot));
+    last.into_iter().chain(others.filter(move |known| normalized(&known.content) == words))
 }
 
 /// Whether metadata add to what is known and change nothing: the same words about another project

@@ -79,13 +79,10 @@ fn blocks(text: &str, lines: &[Line], own: SaidBy, found: &mut Vec<(Range<usize>
             continue;
         }
         block = block.or_else(|| ProgramBlock::beginning(text, lines, number));
-        let begins_patch =
-            ["diff --git ", "@@ -", "--- a/"].iter().any(|head| bare.starts_with(head));
-        is_patch = begins_patch || is_patch && bare.starts_with(['+', '-', '@']);
+        is_patch = begins_patch(bare) || is_patch && bare.starts_with(['+', '-', '@']);
         let is_program = is_patch
             || is_program_line(bare)
             || levels > 1 && has_level(bare)
-            || is_comment(bare)
             || bare.starts_with('#') && stands_by_code(text, lines, number);
         if block.is_some() || is_program {
             found.push((line.range.clone(), SaidBy::Application));
@@ -143,6 +140,12 @@ fn is_program_line(line: &str) -> bool {
         || line.starts_with('"') && (line.contains("\":") || line.contains("\" :"))
         || is_event(line)
         || is_log_line(line)
+        || is_comment(line)
+}
+
+/// True for a head of a patch, as programs that compare files write it.
+fn begins_patch(line: &str) -> bool {
+    ["diff --git ", "@@ -", "--- a/"].into_iter().any(|head| line.starts_with(head))
 }
 
 /// True for a comment of most languages, also in a patch: "+// …". One mark alone begins a heading
