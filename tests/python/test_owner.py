@@ -161,6 +161,13 @@ def test_an_unknown_name_is_refused_with_the_names(
     told = capsys.readouterr().err
     assert "nobody in the chat is called `Nina`" in told
     assert "Greg or Mina" in told
+    said = [("user", "Orla", "I row."), ("assistant", "Dev", "Nice!")]
+    talk = [{"role": role, "name": name, "content": text} for role, name, text in said]
+    (tmp_path / "talk.json").write_text(json.dumps(talk), encoding="utf-8")
+    assert main(["ingest", str(tmp_path / "talk.json"), "--user", "me", "--me", "dev"]) == 1
+    told = capsys.readouterr().err
+    assert "`dev` is an assistant here, not a person" in told
+    assert "`--me` is one of Orla" in told
 
 
 @pytest.mark.parametrize("user", ["Mina", "mina", "greg"])

@@ -23,6 +23,8 @@ class Speakers:
 
     def __init__(self) -> None:
         self._heard: Counter[str] = Counter()
+        # Names under which a program speaks.
+        self._programs: set[str] = set()
         # By the address of each sender of e-mails.
         self._senders: dict[str, str] = {}
         self._titles: set[str] = set()
@@ -33,14 +35,17 @@ class Speakers:
         self._titles |= {talk.name, file}
         self._owner = self._owner or talk.owner
         for message in talk.messages:
-            if isinstance(message, Mapping) and message.get("role") == "user":
-                name = message.get("name")
-                if isinstance(name, str) and name.strip():
-                    self._heard.update([name])
-                    about = message.get("metadata")
-                    address = about.get("from") if isinstance(about, Mapping) else None
-                    if isinstance(address, str):
-                        self._senders.setdefault(address.casefold(), name)
+            name = message.get("name") if isinstance(message, Mapping) else None
+            if not isinstance(name, str) or not name.strip():
+                continue
+            if message.get("role") != "user":
+                self._programs.add(name.casefold())
+                continue
+            self._heard.update([name])
+            about = message.get("metadata")
+            address = about.get("from") if isinstance(about, Mapping) else None
+            if isinstance(address, str):
+                self._senders.setdefault(address.casefold(), name)
 
     def choose(self, memory: MemorySystem, user: str, me: str | None) -> str | None:
         """Notes in the memory who of them the user is, if it is told; what to say about it."""
@@ -88,8 +93,11 @@ class Speakers:
         if len(found) == 1:
             return found[0]
         whose = "several people in the chat are" if found else "nobody in the chat is"
+        is_program = me.strip().casefold() in self._programs
         raise InvalidInputError(
-            f"{whose} called `{shown(me)}`",
+            f"`{shown(me)}` is an assistant here, not a person"
+            if is_program
+            else f"{whose} called `{shown(me)}`",
             hint=f"`--me` is one of {_listed(found or people, ' or ')}; the messages are kept",
         )
 
