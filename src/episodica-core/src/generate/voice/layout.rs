@@ -45,6 +45,8 @@ struct LineFacts {
     is_address: bool,
     is_greeting: bool,
     is_url: bool,
+    /// True with marks of sung words; found once, since a line may have thousands of pieces.
+    is_sung: bool,
 }
 
 /// A message, prepared for judging its pieces.
@@ -191,7 +193,7 @@ impl<'t> Layout<'t> {
         values.yes(text.contains('@'));
         let capitals = text.chars().filter(|c| c.is_uppercase()).count();
         values.yes(capitals * 2 > text.len() && facts.words > 1);
-        values.yes(self.text[self.lines[piece.line].range.clone()].contains(is_note));
+        values.yes(self.line_facts[piece.line].is_sung);
     }
 
     /// What the nearest opening before the piece says.
@@ -464,5 +466,6 @@ fn line_facts(line: &str) -> LineFacts {
         is_address: line.contains('@') && label.len() < 12 && !label.is_empty(),
         is_greeting: bare.ends_with([',', '，']) && words(bare) <= SHORT,
         is_url: line.starts_with("http") || line.starts_with("www."),
+        is_sung: line.contains(is_note),
     }
 }
