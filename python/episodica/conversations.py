@@ -13,7 +13,7 @@ from typing import Any
 from . import queries
 from .dates import rfc3339
 from .errors import InvalidInputError
-from .hints import shown
+from .hints import first_of, shown
 from .inputs.facts import stated_fact
 from .inputs.messages import incoming
 from .inputs.names import named, renamed
@@ -167,8 +167,7 @@ def _masked_at(conversation: Conversation) -> str:
         and isinstance(text := named(message, "content"), str)
         and hide(text, "mask")[1]
     ]
-    more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
-    return f"secrets are masked in {', '.join(places[:_PLACES]) or 'metadata'}{more}"
+    return f"secrets are masked in {first_of(places, _PLACES) or 'metadata'}"
 
 
 def add(
@@ -429,9 +428,8 @@ def _with_undated(memory: OpenStore, user: str, conversation: Conversation) -> C
     found: dict[int, Any] = {}
     most = _MOST_TRIED // len(places)
     for one in queries.messages(memory, user, newest_first=True, limit=most):
-        times = one.timestamp, one.timestamp.replace(tzinfo=UTC)  # the id has the written one
         for at in places:
-            if one.message_id in (id_at(conversation, at, when) for when in times):
+            if _has_id_at(one, conversation, at):
                 found[at] = one
     if not _is_known(memory, user, conversation) and not all(
         _alike(one.content, named(conversation.messages[at], "content"))
@@ -440,9 +438,7 @@ def _with_undated(memory: OpenStore, user: str, conversation: Conversation) -> C
         return conversation
     given, messages = list(conversation.ids), list(conversation.messages)
     for at, one in found.items():
-        rest = {key: value for key, value in messages[at].items() if not is_time(key)}
-        given[at] = one.message_id
-        messages[at] = {**rest, "timestamp": one.timestamp.isoformat()}
+        given[at], messages[at] = one.message_id, _at_time_of(one, messages[at])
     return replace(conversation, ids=tuple(given), messages=messages)
 
 
@@ -469,9 +465,7 @@ def _with_corrected(memory: OpenStore, user: str, conversation: Conversation) ->
         ]
         same = (one for one in beside if _has_number_of(one, conversation, at))
         if (one := next(same, None)) is not None and one.message_id not in given:
-            rest = {key: value for key, value in messages[at].items() if not is_time(key)}
-            given[at] = one.message_id
-            messages[at] = {**rest, "timestamp": one.timestamp.isoformat()}
+            given[at], messages[at] = one.message_id, _at_time_of(one, messages[at])
             count += 1
     if not count:
         return conversation
@@ -482,10 +476,21 @@ def _with_corrected(memory: OpenStore, user: str, conversation: Conversation) ->
 
 def _has_number_of(known: Message, conversation: Conversation, position: int) -> bool:
     """Whether a known message has the number, speaker and nearly the words of one of a file."""
+    return _has_id_at(known, conversation, position) and _alike(
+        known.content, named(conversation.messages[position], "content")
+    )
+
+
+def _has_id_at(known: Message, conversation: Conversation, position: int) -> bool:
+    """Whether a message of a file would have the id of a known one if it had its time."""
     written = known.timestamp, known.timestamp.replace(tzinfo=UTC)  # the id has the written one
-    if known.message_id not in (id_at(conversation, position, when) for when in written):
-        return False
-    return _alike(known.content, named(conversation.messages[position], "content"))
+    return known.message_id in (id_at(conversation, position, when) for when in written)
+
+
+def _at_time_of(known: Message, message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message of a file with the time of the known one."""
+    rest = {key: value for key, value in message.items() if not is_time(key)}
+    return {**rest, "timestamp": known.timestamp.isoformat()}
 
 
 def _gone_around(

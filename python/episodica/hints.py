@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .visible import visible
 
@@ -22,6 +22,16 @@ def shown(value: object) -> str:
         return "a number of thousands of digits"
     line = visible(text[: _SHOWN + 1])
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> first_of(["a.py", "b.py", "c.py"], 2)
+    'a.py, b.py and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def _begun(written: str, names: Iterable[str]) -> list[str]:

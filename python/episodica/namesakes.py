@@ -28,10 +28,10 @@ class Namesakes:
 
     def saw(self, owner: str, read: Iterable[Any]) -> None:
         """Notes where the messages of a conversation were said."""
-        for one in read:
-            about = one.get("metadata") if isinstance(one, dict) else None
-            if isinstance(about, dict) and (root := _root(about)) is not None:
-                known = self._roots.setdefault((owner, about["project"]), [])
+        about = (one.get("metadata") for one in read if isinstance(one, dict))
+        for place in filter(None, dict.fromkeys(map(_place, about))):
+            if (root := root_of(*place)) is not None:
+                known = self._roots.setdefault((owner, place[0]), [])
                 if root not in known:
                     known.append(root)
 
@@ -56,11 +56,14 @@ def _other(memory: OpenStore, owner: str, project: str, root: str) -> str | None
         "$not": {"directory": {"$contains": root}},
     }
     found: Iterable[Any] = queries.messages(memory, owner, where=where, limit=_LOOKED_AT)
-    roots = (_root(one.metadata or {}) for one in found)
+    places = dict.fromkeys(_place(one.metadata) for one in found)
+    roots = (root_of(*place) for place in filter(None, places))
     return next((one for one in roots if one not in (None, root)), None)
 
 
-def _root(about: dict[str, Any]) -> str | None:
+def _place(about: object) -> tuple[str, str] | None:
+    """The project and the directory that metadata name."""
+    if not isinstance(about, dict):
+        return None
     project, directory = about.get("project"), about.get("directory")
-    both = isinstance(project, str) and isinstance(directory, str)
-    return root_of(str(project), str(directory)) if both else None
+    return (project, directory) if isinstance(project, str) and isinstance(directory, str) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import MemorySystem, SemanticMemory
 
 BEFORE = "I work as a nurse at St. Josef in Bonn. I am allergic to peanuts."
 # A comma more, and another sentence before: the words stand elsewhere in the message.
@@ -31,6 +31,12 @@ def one_of(memory: MemorySystem, word: str) -> str:
     return found
 
 
+def fact_of(memory: MemorySystem, word: str) -> SemanticMemory:
+    fact = memory.get("nina", one_of(memory, word))
+    assert isinstance(fact, SemanticMemory)
+    return fact
+
+
 @pytest.mark.parametrize("after", AFTER)
 def test_a_deleted_fact_stays_away(memory: MemorySystem, after: str) -> None:
     say(memory, BEFORE)
@@ -45,9 +51,7 @@ def test_a_closed_fact_stays_closed(memory: MemorySystem, after: str) -> None:
     say(memory, BEFORE)
     memory.close_fact("nina", one_of(memory, "nurse"))
     say(memory, after)
-    fact = memory.get("nina", one_of(memory, "nurse"))
-    assert fact is not None
-    assert not fact.is_current
+    assert not fact_of(memory, "nurse").is_current
 
 
 @pytest.mark.parametrize("after", AFTER)
@@ -55,9 +59,7 @@ def test_an_archived_fact_stays_archived(memory: MemorySystem, after: str) -> No
     say(memory, BEFORE)
     memory.archive("nina", one_of(memory, "nurse"))
     say(memory, after)
-    fact = memory.get("nina", one_of(memory, "nurse"))
-    assert fact is not None
-    assert fact.archived_at is not None
+    assert fact_of(memory, "nurse").archived_at is not None
 
 
 @pytest.mark.parametrize("after", AFTER)

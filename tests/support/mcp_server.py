@@ -17,6 +17,17 @@ from episodica.server.keys import KeyRing
 from episodica.server.settings import ServerSettings
 
 ATTEMPTS_SECONDS = 20
+INITIALIZE: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
@@ -52,9 +63,8 @@ class Process:
 
     def handshake(self) -> None:
         assert self.popen.stdin is not None
-        info = {"name": "test", "version": "1"}
-        self.ask(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info)
-        self.popen.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        self.ask(0, "initialize", **INITIALIZE["params"])
+        self.popen.stdin.write(json.dumps(INITIALIZED) + "\n")
         self.popen.stdin.flush()
 
     def remember(self, id: int) -> None:
@@ -104,8 +114,5 @@ def ring_of(store: Path) -> KeyRing:
 
 async def open_session(web: httpx2.AsyncClient, address: str) -> dict[str, str]:
     """The header of a new session."""
-    info = {"name": "test", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
-    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-    opened = await web.post(address, json=opening)
+    opened = await web.post(address, json=INITIALIZE)
     return {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}

@@ -8,6 +8,7 @@ from typing import Any
 from .. import _native
 from ..config.endpoint import public_url
 from ..errors import InvalidInputError, UnsupportedFormatError
+from ..hints import first_of
 from ..inputs import checks as check
 from ..place import cache_directory, is_address
 from ..progress import Reporter
@@ -167,13 +168,12 @@ def copy(args: argparse.Namespace, out: Output) -> int:
             f"{known:,} were there; every line was compared"
         )
         if others:
-            named = ", ".join(visible(user) for _, user in others[:_NAMED])
-            more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+            named = first_of([visible(user) for _, user in others], _NAMED)
             remedy = (
                 "They were deleted there"
                 if args.prune
                 else "If they were deleted in the source after an earlier copy, `--prune` deletes "
                 "them in the target, too"
             )
-            out.note(f"only in the target: {named}{more}. {remedy}")
+            out.note(f"only in the target: {named}. {remedy}")
     return 1 if others and not args.prune else 0

@@ -21,7 +21,7 @@ from ..config import resolve_config
 from ..conversations import Choices, add, checked
 from ..errors import InvalidInputError, StoreIOError
 from ..forming import estimated
-from ..hints import shown
+from ..hints import first_of, shown
 from ..inputs.names import keys_of
 from ..layers.folder import is_tree
 from ..progress import ProgressCallback, Reporter
@@ -159,9 +159,7 @@ def _tell(report: ImportReport, out: Output) -> None:
         place, _, why = text.partition(": ")
         reasons.setdefault(why, []).append(place)
     for why, places in sorted(reasons.items(), key=lambda one: -len(one[1])):
-        named = ", ".join(places[:_PLACES])
-        more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
-        out.note(printable(f"left out: {why} ({named}{more})"))
+        out.note(printable(f"left out: {why} ({first_of(places, _PLACES)})"))
     for text in report.notes[:_PLACES]:
         out.note(printable(f"note: {text}"))
     if len(report.notes) > _PLACES:

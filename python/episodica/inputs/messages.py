@@ -15,11 +15,11 @@ from typing import Any
 
 from ..dates import rfc3339
 from ..errors import InvalidInputError
-from ..hints import near, shown
+from ..hints import first_of, near, shown
 from ..records import Message
 from .chat import as_mapping, is_result, may_be_silent, role_in, rows, text_of
 from .forms import expanded, with_whole_chunks
-from .names import KEYS, READ_ELSEWHERE, renamed, time_in
+from .names import KEYS, READ_ELSEWHERE, ROLES, renamed, time_in
 from .texts import MAX_NAME, MAX_ROLE, check_length, check_text, json_text, metadata_text
 
 # The most unknown keys of a message that are checked for typing errors: more are data.
@@ -33,7 +33,6 @@ _NAMED = 12
 _STEP = timedelta(microseconds=1)
 # Clocks differ by less than this: a date further ahead is in the future.
 _AHEAD = timedelta(days=1)
-_USUAL_ROLES = frozenset(("user", "assistant", "system", "tool"))
 
 
 @dataclass(slots=True)
@@ -79,8 +78,7 @@ class Incoming:
 
 def _named(ids: list[str]) -> str:
     """The first ids of messages, in brackets."""
-    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
-    return f" ({', '.join(f'`{shown(one)}`' for one in ids[:_NAMED])}{more})" if ids else ""
+    return f" ({first_of([f'`{shown(one)}`' for one in ids], _NAMED)})" if ids else ""
 
 
 class _EmptyError(InvalidInputError):
@@ -138,7 +136,7 @@ def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: boo
     role, content = message.get("role"), message.get("content")
     if type(role) is str and type(content) is str and KEYS.issuperset(message):
         # Most messages need no further reading.
-        is_plain = role in _USUAL_ROLES and (role != "assistant" or "<" not in content)
+        is_plain = role in ROLES and (role != "assistant" or "<" not in content)
         if is_plain and content and not content.isspace():
             done.messages.append(_made(done, message, role, content, agent_id))
             return

@@ -11,7 +11,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from email.utils import getaddresses, parseaddr
 
-from ..hints import shown
+from ..hints import first_of, shown
 from .conversation import NO_WORDS, Conversation, Talk, text_of_html, without_elements
 from .quoted import own_words, thread_of
 from .source import Source
@@ -190,8 +190,7 @@ def _parts_beside(letter: EmailMessage) -> list[str]:
             f"`{shown(part.get_filename() or part.get_content_type())}`"
             for part in letter.iter_attachments()
         )
-    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-    return [f"attachments left out: {', '.join(names[:_MOST_NAMED])}{more}"] if names else []
+    return [f"attachments left out: {first_of(names, _MOST_NAMED)}"] if names else []
 
 
 def _decoded(data: bytes, declared: str | None) -> tuple[str, str]:

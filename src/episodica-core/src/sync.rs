@@ -42,16 +42,13 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { held: Some(held), of: self }
     }
 
-    /// Waits until the mutex is free, at most `longest`; whether it was.
-    pub fn wait_until_free(&self, longest: Duration) -> bool {
+    /// Waits until the mutex is free, at most `longest`.
+    pub fn wait_until_free(&self, longest: Duration) {
         let until = Instant::now() + longest;
-        while matches!(self.0.try_lock(), Err(TryLockError::WouldBlock)) {
-            if Instant::now() >= until {
-                return false;
-            }
+        let is_held = || matches!(self.0.try_lock(), Err(TryLockError::WouldBlock));
+        while is_held() && Instant::now() < until {
             std::thread::sleep(POLL);
         }
-        true
     }
 
     /// Returns the value; `&mut self` guarantees exclusive access.

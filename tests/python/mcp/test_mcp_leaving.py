@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp_server import ACCEPT, Process, command, open_session, process
+from mcp_server import ACCEPT, INITIALIZE, INITIALIZED, Process, command, open_session, process
 
 from episodica import MemorySystem
 
@@ -28,19 +28,7 @@ setattr(MemorySystem, name, slow)
 from episodica.cli.app import main
 sys.exit(main())
 """
-OPENING = [
-    {
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    },
-    {"jsonrpc": "2.0", "method": "notifications/initialized"},
-]
+OPENING = [INITIALIZE, INITIALIZED]
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},

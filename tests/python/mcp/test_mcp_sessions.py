@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from mcp_server import ACCEPT, http, open_session, ring_of
+from mcp_server import ACCEPT, INITIALIZE, http, open_session, ring_of
 
 from episodica import AsyncMemorySystem
 from episodica.mcp.service import server_for
@@ -115,15 +115,12 @@ async def test_a_session_belongs_to_the_key_that_opened_it(store: Path) -> None:
     ring = ring_of(store)
     alice, _ = ring.create(user="alice")
     bob, _ = ring.create(user="bob")
-    info = {"name": "test", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
-    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
     ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accept = {"Accept": "application/json, text/event-stream"}
     with http(store, user=None) as (_, address):
         async with httpx2.AsyncClient(headers=accept) as web:
             owner = {"Authorization": f"Bearer {alice}"}
-            opened = await web.post(address, json=opening, headers=owner)
+            opened = await web.post(address, json=INITIALIZE, headers=owner)
             session = {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
             for key, status in ((bob, 404), (alice, 200)):
                 headers = {**session, "Authorization": f"Bearer {key}"}

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp_server import INITIALIZE
 
 from episodica.server.keys import KeyRing
 from episodica.server.settings import ServerSettings
@@ -42,16 +43,6 @@ class Kind:
         return json.dumps(self.body).encode()
 
 
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": {"name": "test", "version": "1"},
-    },
-}
 KINDS = {
     "serve": Kind("serve", (), "/v1/users/alice/messages", {"messages": SAID}),
     "mcp": Kind("mcp", ("--transport", "http", "--user", "alice"), "/mcp", INITIALIZE),

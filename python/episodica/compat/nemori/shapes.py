@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from ...inputs.names import ROLES
 from ...records import Episode, Message, SemanticMemory
 from ...results import Hit
-
-_ROLES = frozenset({"user", "assistant", "system", "tool"})
 
 
 @dataclass
@@ -43,7 +42,7 @@ def incoming(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "content": message["content"],
                 "metadata": message.get("metadata") or {},
             }
-            if message["role"] not in _ROLES:
+            if message["role"] not in ROLES:
                 one |= {"role": "user", "name": message["role"]}
             made.append(
                 one

@@ -448,7 +448,6 @@ impl EditedRecords {
     }
 }
 
-/// True if the view has the quotation with these words.
 /// What the user decided about a quotation of the earlier words holds for the same words elsewhere
 /// in the message: one that was deleted or reworded does not come back, one that was closed or
 /// archived stays so.
@@ -458,6 +457,9 @@ fn as_decided(
     mut quotes: Vec<Vec<SemanticMemory>>,
     earlier: Vec<SemanticMemory>,
 ) -> Result<Vec<Vec<SemanticMemory>>> {
+    if earlier.is_empty() {
+        return Ok(quotes);
+    }
     let marks = {
         let _writer = user.lock_writer(&services.indexing_settings())?;
         DeletedMarks::read_marks(services, user)?
@@ -487,6 +489,7 @@ fn words_of(fact: &SemanticMemory) -> (Option<String>, String) {
     (fact.source_messages.first().cloned(), letters.collect())
 }
 
+/// True if the view has the quotation with these words.
 fn is_known(view: &UserView, quote: &SemanticMemory) -> bool {
     view.facts.by_id(&quote.memory_id).is_some_and(|known| known.quote == quote.quote)
 }

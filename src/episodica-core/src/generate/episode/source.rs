@@ -154,7 +154,7 @@ impl EpisodeSource {
         let before = own.map(|unit| turn.unit_text(unit)).chain(earlier);
         let mut dates = mentions_after(before, part, turn.moment, turn.language);
         if turn.is_of_two_days {
-            dates.iter_mut().for_each(|date| date.confident &= !date.relative);
+            dates.iter_mut().for_each(TimeMention::leave_open);
         }
         dates
     }

@@ -164,7 +164,7 @@ fn dates_of(messages: &[Arc<Message>], at: usize) -> Vec<TimeMention> {
     let before = before.map(|one| &*one.content);
     let mut dates = mentions_after(before, &message.content, message.timestamp, language);
     if message.is_of_two_days() {
-        dates.iter_mut().for_each(|date| date.confident &= !date.relative);
+        dates.iter_mut().for_each(TimeMention::leave_open);
     }
     dates
 }

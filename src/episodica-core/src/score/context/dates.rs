@@ -112,7 +112,9 @@ impl<'a> LineDates<'a> {
             let mut found = mentions_after(before, content, message.timestamp, language);
             let is_plain = message.timestamp.local().date() == heading;
             found.retain(|mention| !is_plain || !is_in_heading(mention, heading));
-            found.retain(|mention| !mention.relative || !message.is_of_two_days());
+            if message.is_of_two_days() {
+                found.iter_mut().for_each(TimeMention::leave_open);
+            }
             let mut marks = day_marks(content, &found);
             marks.extend(self.said_later(slot).into_iter().map(|words| words.mark));
             marks.sort_by_key(|(at, _)| *at);

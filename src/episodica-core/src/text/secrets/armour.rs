@@ -89,7 +89,7 @@ fn is_code(c: char) -> bool {
     is_base64(c) || matches!(c, '\n' | '\r' | ' ' | '\t' | '\\' | ':' | ',' | '"' | '>')
 }
 
-fn is_base64(c: char) -> bool {
+pub(super) fn is_base64(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=')
 }
 

@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
+use super::armour::is_base64;
 use super::named::{MAX_VALUE, clip_text, is_example, is_reference, value_start};
 use super::{FoundSecret, manifests};
 
@@ -75,8 +76,7 @@ fn find_logins(text: &str, found: &mut Vec<FoundSecret>) {
         let rest = &text[from..];
         let start = from + rest.len() - rest.trim_start_matches(['"', '\'', '\\']).len();
         let rest = clip_text(&text[start..], MAX_VALUE);
-        let is_code = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-        let length = rest.find(|c| !is_code(c)).unwrap_or(rest.len());
+        let length = rest.find(|c| !is_base64(c)).unwrap_or(rest.len());
         if !is_told && is_login(&rest[..length]) {
             found.push(FoundSecret { start, end: start + length, kind: "authorization" });
         }

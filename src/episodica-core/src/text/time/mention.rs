@@ -68,6 +68,11 @@ pub struct TimeMention {
 }
 
 impl TimeMention {
+    /// Makes the days uncertain that depend on the date of the text: it may not be known.
+    pub(crate) fn leave_open(&mut self) {
+        self.confident &= !self.relative;
+    }
+
     /// The day, if the mention is certain and names exactly one.
     ///
     /// ```
